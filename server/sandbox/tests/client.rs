@@ -511,6 +511,13 @@ async fn api_without_endpoints_is_unavailable() {
             "metadata": {"name": "m", "labels": {"kubernetes.io/service-name": "metrics"}},
             "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
         });
+        let pod = json!({"metadata": {"name": "m"}, "spec": {"containers": [{"name": "m", "image": "m"}]}});
+        world.cluster.create(&admin, "", "pods", "kube-system", pod).unwrap();
+        let pod = Key::new("", "pods", "kube-system", "m");
+        let addressed = world.cluster.modify(&admin, &pod, "status", |pod| {
+            pod["status"]["podIP"] = json!("10.0.0.1");
+        });
+        addressed.map(drop).unwrap();
         world
             .cluster
             .create(&admin, "discovery.k8s.io", "endpointslices", "kube-system", slice)

@@ -23,7 +23,7 @@ use teardown::{
 use tokio::{sync::mpsc, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::setup::{Server, create, define};
+use super::setup::{Server, answer_at, create, define};
 
 const FLUX: &str = "kustomize.toolkit.fluxcd.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -244,6 +244,7 @@ fn aggregated(world: &mut ControlPlane) {
         "metadata": {"name": "m", "labels": {"kubernetes.io/service-name": "agg"}},
         "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}],
     });
+    answer_at(world, "kube-system", "10.0.0.1");
     create(world, "discovery.k8s.io", "endpointslices", "kube-system", slice);
     create(world, "agg.example.com", "metrics", "shop", json!({"metadata": metadata("m")}));
 }

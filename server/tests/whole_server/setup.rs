@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use sandbox::{
     cluster::Actor, control_plane::ControlPlane, controller::timing::Timing, service::Sandbox,
+    store::Key,
 };
 use serde_json::json;
 use server::{
@@ -167,6 +168,17 @@ pub(crate) fn create(
     object: serde_json::Value,
 ) {
     world.cluster.create(&Actor::admin(), group, plural, namespace, object).unwrap();
+}
+
+/// Makes a Pod with this address, so that somebody answers there.
+pub(crate) fn answer_at(world: &mut ControlPlane, namespace: &str, address: &str) {
+    let spec = json!({"containers": [{"name": "c", "image": "server"}]});
+    create(world, "", "pods", namespace, json!({"metadata": {"name": "server"}, "spec": spec}));
+    let key = Key::new("", "pods", namespace, "server");
+    let addressed = world.cluster.modify(&Actor::admin(), &key, "status", |pod| {
+        pod["status"]["podIP"] = json!(address);
+    });
+    addressed.map(drop).unwrap();
 }
 
 /// Defines a namespaced kind with any content, and waits until it is served.

@@ -145,27 +145,29 @@ impl Cluster {
                 format!("cannot find endpointslices for service/{name} in {namespace:?}"),
             );
         }
-        match self.no_way_to(namespace, name, port) {
-            Some(_) => no(
+        if self.no_way_to(namespace, name, port).is_some() {
+            return no(
                 "MissingEndpoints",
                 format!(
                     "endpointslices for service/{name} in {namespace:?} have no addresses with port name {port_name:?}"
                 ),
-            ),
-            None if self.has_server_fault(object::name(one), ServerFault::Dead) => {
-                let address = object::text(found, &["spec", "clusterIP"]);
-                let (group, version) = (
-                    object::text(one, &["spec", "group"]),
-                    object::text(one, &["spec", "version"]),
-                );
-                let url = format!("https://{address}:{port}/apis/{group}/{version}");
-                no(
-                    "FailedDiscoveryCheck",
-                    format!(
-                        "failing or missing response from {url}: Get {url:?}: dial tcp {address}:{port}: connect: connection refused"
-                    ),
-                )
-            }
+            );
+        }
+        let address = object::text(found, &["spec", "clusterIP"]);
+        let failed = |why: &str| {
+            let (group, version) =
+                (object::text(one, &["spec", "group"]), object::text(one, &["spec", "version"]));
+            let url = format!("https://{address}:{port}/apis/{group}/{version}");
+            no(
+                "FailedDiscoveryCheck",
+                format!("failing or missing response from {url}: Get {url:?}: {why}"),
+            )
+        };
+        if self.has_server_fault(object::name(one), ServerFault::Dead) {
+            return failed(&format!("dial tcp {address}:{port}: connect: connection refused"));
+        }
+        match self.no_answer_from(namespace, name, port) {
+            Some(why) => failed(&why),
             None => ("True", "Passed".into(), "all checks passed".into()),
         }
     }

@@ -38,6 +38,9 @@ impl Cluster {
             ("discovery.k8s.io", "endpointslices") | ("", "services") if self.has_aggregated() => {
                 self.judge_api_services();
             }
+            ("", "pods") if address(old) != address(new) && self.has_aggregated() => {
+                self.judge_api_services();
+            }
             _ => {}
         }
     }
@@ -120,4 +123,9 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// The address of a Pod.
+fn address(pod: Option<&Arc<Value>>) -> &str {
+    pod.map_or("", |pod| object::text(pod, &["status", "podIP"]))
 }

@@ -1,5 +1,9 @@
 //! Webhooks. No network is used: a script gives the decision of a webhook, and its Service and the Service's endpoints
 //! decide whether it can be reached, as in a cluster.
+//!
+//! # Decisions
+//! - A Pod answers at its address with whatever the script says, because no program runs in it. Nobody answers at an address that no
+//!   Pod has: a person wrote it, or the controller of EndpointSlices is behind.
 
 use serde_json::Value;
 
@@ -12,6 +16,9 @@ use crate::{
     fault::AdmissionDecision, kind::Kind, object, patch::Patch, selector::Labels, status::Status,
     store::Key,
 };
+
+/// The reason of a call that nobody answers in time.
+const NO_ANSWER: &str = "context deadline exceeded";
 
 impl Cluster {
     /// Calls the validating webhooks.
@@ -182,14 +189,22 @@ impl Cluster {
             });
         }
         let port = service["port"].as_i64().unwrap_or(443);
-        self.no_way_to(
+        self.no_answer_from(
             object::text(service, &["namespace"]),
             object::text(service, &["name"]),
             port,
         )
     }
 
-    /// The reason why a Service has no usable endpoint. The availability of an APIService depends on it too.
+    /// The reason why nobody answers at a Service. The availability of an APIService depends on it too.
+    pub(super) fn no_answer_from(&self, namespace: &str, name: &str, port: i64) -> Option<String> {
+        self.no_way_to(namespace, name, port).or_else(|| {
+            let mut ready = self.ready_endpoints(namespace, name);
+            (!ready.any(|endpoint| self.is_a_pods(endpoint))).then(|| NO_ANSWER.to_owned())
+        })
+    }
+
+    /// The reason why a Service has no usable endpoint.
     pub(super) fn no_way_to(&self, namespace: &str, name: &str, port: i64) -> Option<String> {
         let Some(service) = self.get(&Key::new("", "services", namespace, name)) else {
             return Some(format!("service {name:?} not found"));
@@ -198,12 +213,30 @@ impl Cluster {
         if !ports.into_iter().flatten().any(|one| one["port"] == port) {
             return Some(format!("no service port {port} found for service {name:?}"));
         }
+        let mut ready = self.ready_endpoints(namespace, name);
+        ready.next().is_none().then(|| format!("no endpoints available for service {name:?}"))
+    }
+
+    fn ready_endpoints(&self, namespace: &str, name: &str) -> impl Iterator<Item = &Value> {
         let slices = self.list("discovery.k8s.io", "endpointslices", Some(namespace));
-        let ready = slices
-            .filter(|slice| object::label(slice, "kubernetes.io/service-name") == name)
+        slices
+            .filter(move |slice| object::label(slice, "kubernetes.io/service-name") == name)
             .flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten())
-            .any(|endpoint| endpoint["conditions"]["ready"] != false);
-        (!ready).then(|| format!("no endpoints available for service {name:?}"))
+            .filter(|endpoint| endpoint["conditions"]["ready"] != false)
+    }
+
+    /// Whether a Pod has the address of an endpoint. The controller of EndpointSlices names the Pod, a person may not.
+    fn is_a_pods(&self, endpoint: &Value) -> bool {
+        let has_it = |pod: &Value| {
+            let address = object::text(pod, &["status", "podIP"]);
+            !address.is_empty() && object::texts(endpoint, &["addresses"]).any(|it| it == address)
+        };
+        let of = &endpoint["targetRef"];
+        if of["kind"] == "Pod" {
+            let (namespace, name) = (object::text(of, &["namespace"]), object::text(of, &["name"]));
+            return self.get(&Key::new("", "pods", namespace, name)).is_some_and(|pod| has_it(pod));
+        }
+        self.list("", "pods", None).any(|pod| has_it(pod))
     }
 }
 

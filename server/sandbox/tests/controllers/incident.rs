@@ -228,6 +228,64 @@ fn api_server_that_is_dead_behind_a_ready_endpoint_fails_its_discovery_check() {
     test.until(90, "gone", |it| !it.has("namespaces//shop"));
 }
 
+/// A person wrote the endpoint, or the controller that would remove it is behind.
+#[test]
+fn nobody_answers_at_a_ready_endpoint_whose_address_no_pod_has() {
+    let mut test = TestCluster::new();
+    test.namespace("shop");
+    let [mut service, api] = dead_metrics();
+    service["spec"] = json!({"ports": [{"port": 443}]});
+    let slice = json!({
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": "by-hand", "namespace": "kube-system",
+            "labels": {"kubernetes.io/service-name": "metrics-server"},
+        },
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["192.0.2.1"], "conditions": {"ready": true}}],
+        "ports": [{"port": 443}],
+    });
+    let hook = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "gate"},
+        "webhooks": [{
+            "name": "gate.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"namespace": "kube-system", "name": "metrics-server"}},
+            "rules": [{"operations": ["DELETE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+        }],
+    });
+    test.create([service, slice, api, hook, config_map("settings", &json!({}))]);
+    test.run(1);
+    let api = "apiregistration.k8s.io/apiservices//v1beta1.metrics.k8s.io";
+    let reason = |test: &TestCluster| {
+        object::text(object::condition(test.at(api), "Available"), &["reason"]).to_owned()
+    };
+    assert_eq!(reason(&test), "FailedDiscoveryCheck");
+    let refused = test.try_delete("configmaps/shop/settings", &DeleteOptions::default());
+    let message = refused.unwrap_err().message;
+    assert!(message.contains("gate.example.com"), "{message}");
+    assert!(message.ends_with("context deadline exceeded"), "{message}");
+
+    test.create([deployment("web", 1, &[])]);
+    let address = |test: &TestCluster| {
+        let pods = test.pods("web");
+        pods.first().map_or("", |pod| object::text(pod, &["status", "podIP"])).to_owned()
+    };
+    test.until(30, "an address", |it| !address(it).is_empty());
+    let of_pod = address(&test);
+    test.change("discovery.k8s.io/endpointslices/kube-system/by-hand", |it| {
+        it["endpoints"][0]["addresses"] = json!([of_pod]);
+    });
+    assert_eq!(reason(&test), "Passed");
+    test.delete("configmaps/shop/settings", Background);
+
+    test.delete("apps/deployments/shop/web", Background);
+    test.until(90, "the end of the Pod", |it| it.pods("web").is_empty());
+    assert_eq!(reason(&test), "FailedDiscoveryCheck");
+}
+
 #[test]
 fn s4_a_finalizer_whose_controller_is_gone_holds_its_owner_in_the_foreground() {
     let mut test = TestCluster::new();

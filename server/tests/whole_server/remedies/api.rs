@@ -7,7 +7,7 @@ use super::{
     incident, label, modify,
     race::{ANY, Race, refused, reported, run},
 };
-use crate::setup::create;
+use crate::setup::{answer_at, create};
 
 pub(super) fn api() -> Key {
     Key::new("apiregistration.k8s.io", "apiservices", "", "v1beta1.metrics.k8s.io")
@@ -26,6 +26,7 @@ fn slice(namespace: &str, service: &str) -> Value {
 }
 
 pub(super) fn gets_an_endpoint(world: &mut ControlPlane, namespace: &str, service: &str) {
+    answer_at(world, namespace, "10.0.0.1");
     let endpoints = slice(namespace, service);
     create(world, "discovery.k8s.io", "endpointslices", namespace, endpoints);
 }
