@@ -366,7 +366,7 @@ pub fn plan(
         named
     };
     let by_name = named(&|it| {
-        let is_worth_a_look = matches!(it.facts, Facts::Claim(_)) || it.kind.is_an_operators();
+        let is_worth_a_look = matches!(it.facts, Facts::Claim(_)) || it.kind.is_custom_resource();
         is_worth_a_look && unit.content.contains(&it.uid) && it.owners.is_empty()
     });
     let ephemeral = named(&|it| choices.keeps_data() && kept::is_ephemeral(it));

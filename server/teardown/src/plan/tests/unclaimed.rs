@@ -79,11 +79,15 @@ fn content_belongs_where_no_object_names_a_unit() {
         pvc shop/data
         Widget.example.com shop/main
         sts shop/db owner=Widget.example.com/main
+        VolumeSnapshot.snapshot.storage.k8s.io shop/daily
     ";
     let plan = plan_of(fixture, "shop").unwrap();
-    assert_eq!((plan.steps.len(), plan.kept.len()), (5, 0), "{}", text(&plan));
+    assert_eq!((plan.steps.len(), plan.kept.len()), (6, 0), "{}", text(&plan));
     let by_name: Vec<String> = plan.by_name.iter().map(ToString::to_string).collect();
-    assert_eq!(by_name, ["PersistentVolumeClaim shop/data", "Widget shop/main"]);
+    assert_eq!(
+        by_name,
+        ["PersistentVolumeClaim shop/data", "Widget shop/main", "VolumeSnapshot shop/daily"]
+    );
     // One object that names any unit makes the others unclaimed.
     let named = plan_of(&format!("{fixture}\n cm shop/theirs of=other"), "shop");
     assert_eq!(named, Err(PlanError::Empty));
