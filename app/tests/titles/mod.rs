@@ -8,6 +8,7 @@ use teardown::{
         KubeletSubject, Source,
         kubelet_log::{KubeletError, KubeletFact, KubeletStep},
     },
+    object::ObjectRef,
 };
 
 use super::causes::{advice, card, diagnosis, standpoint};
@@ -91,7 +92,7 @@ fn title_of_a_volume_that_its_node_keeps_attached_says_that_the_node_cannot_unmo
     };
     let device = |error| {
         let (source, said) = unmount(error);
-        let Source::Kubelet(origin, mut fact) = source else { panic!("{source:?}") };
+        let Source::Kubelet(origin, mut fact) = source else { panic!("no fact of a kubelet") };
         fact.step = KubeletStep::UnmountDevice;
         (Source::Kubelet(origin, fact), said)
     };
@@ -222,7 +223,8 @@ fn webhook_without_a_configuration_says_what_is_gone_or_cannot_be_seen() {
     assert_eq!(text::cause(&found(vec![deleted, unseen.clone()])), hidden);
     let said = advice(&card(found(vec![unseen])), &standpoint());
     assert!(said.confidence.contains("A list of the webhook configurations"), "{said:?}");
-    assert!(said.evidence.iter().any(|it| it.contains("cannot see Webhook gate.example.com")));
+    let has = |words: &str| said.evidence.iter().any(|it| it.text.contains(words));
+    assert!(has("cannot see Webhook gate.example.com"), "{said:?}");
 }
 
 #[test]

@@ -99,7 +99,8 @@ fn questions(
     wanted
 }
 
-/// The queries to the kubelets that work on Pods that wait, or on volumes that are to be detached. A node whose lease stands still has no kubelet that answers.
+/// The queries to the kubelets that work on Pods that wait, or on volumes that are to be detached. A node whose lease stands still
+/// has no kubelet that answers.
 ///
 /// A query begins with the first deletion, and at least one whole hour before the current one, so that it stays the same for
 /// an hour and a node never searches the log of days.

@@ -209,7 +209,8 @@ pub fn add_reports(diagnoses: &mut [Diagnosis], reports: &BTreeMap<Uid, KubeletR
 /// Adds what any of the logs says of the volume of a diagnosis.
 fn add_of_volume(diagnosis: &mut Diagnosis, reports: &BTreeMap<Uid, KubeletReport>) {
     let attached = diagnosis.volume_of_kubelet();
-    let is_volume = &*diagnosis.root.kind == "PersistentVolume";
+    // Its storage may not go while a node has it staged.
+    let is_volume = matches!(diagnosis.cause, Cause::BackendLeft { .. });
     let (volume, node) = match attached {
         Some(it) => (it.volume, Some(it.node)),
         None if is_volume => (&diagnosis.root.name, None),

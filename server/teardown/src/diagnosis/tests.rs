@@ -75,6 +75,8 @@ fn describe(index: &Index) -> String {
                 Source::Field(path) => path.to_string(),
                 Source::Absent => "absent".to_owned(),
                 Source::Deleted => "deleted".to_owned(),
+                Source::DeletedByRun { by } => format!("deleted by a run of {by}"),
+                Source::RemovedByRemedy { by } => format!("removed by a remedy of {by}"),
                 Source::Became(name) => format!("became {name}"),
                 Source::Renewed => "renewed".to_owned(),
                 Source::NotRenewed => "not renewed".to_owned(),

@@ -202,7 +202,7 @@ fn device_that_its_node_cannot_unmount_is_a_fact_about_the_volume_until_it_can()
     };
     let succeeded = |what: &str, volume: &str| {
         format!(
-            "I1125 02:43:00.407658   30004 operation_generator.go:953] {what} succeeded for volume \"{volume}\" (UniqueName: \"kubernetes.io/csi/disk.example.com^vol-7\") on node \"n1\" \n"
+            "I1125 02:43:00.407658   30004 operation_generator.go:895] {what} succeeded for volume \"{volume}\" (UniqueName: \"kubernetes.io/csi/disk.example.com^vol-7\") on node \"n1\" \n"
         )
     };
     for (what, end, why, error) in [

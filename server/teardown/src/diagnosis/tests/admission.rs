@@ -13,8 +13,8 @@ fn two_webhooks_in_one_condition_are_two_roots() {
     "#;
     let heads = heads(&fixture::index(text));
     insta::assert_snapshot!(heads, @r#"
-    webhookDown at Namespace shop (Inferred, stuck)
     webhookDenies at Namespace shop (Inferred, stuck)
+    webhookDown at Namespace shop (Inferred, stuck)
     "#);
     // Pods that remain are found by themselves.
     let only = r#"

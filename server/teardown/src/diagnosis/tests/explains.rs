@@ -101,8 +101,7 @@ fn cause_that_explains_only_its_own_card_stands_below_one_that_does_harm() {
         // A webhook that lets pass what it cannot check holds nothing.
         guarded_pod(" policy=Ignore"),
         // A webhook that no configuration has any more is not asked again.
-        refused("failed_calling_webhook_\"gate.example.com\":_EOF")
-            + "\nwebhook other service=ops/other guards=secrets",
+        refused("failed_calling_webhook_\"gate.example.com\":_EOF"),
     ] {
         assert_eq!(above_with(&text), [""; 0], "{text}");
     }

@@ -53,7 +53,7 @@ fn node_that_a_remedy_deleted_is_no_suspect() {
 fn sources(index: &Index, runs: &[&Run], attempts: &[&Attempt]) -> Vec<Source> {
     let graph = Graph::of(index);
     let mut stamps = Stamps::new(index, &graph);
-    let mut card = |it| {
+    let mut card = |it: &Diagnosis| {
         let attempts = attempts.iter().copied();
         diagnosis_card(&mut stamps, it, fixture::now(), runs, attempts).incident
     };
@@ -80,15 +80,15 @@ fn run_of(index: &Index, unit: &str) -> Run {
 
 #[test]
 fn object_that_a_run_of_this_server_deleted_says_so_and_who_started_the_run() {
-    let operator = "deploy s4/queue-operator of=queue";
+    let web = "deploy s4/web of=queue";
     let mut index = fixture::index(&format!(
         "ns s4
         Topic.queue.example s4/orders deleted=90 finalizers=queue.example/topic
-        {operator}"
+        {web}"
     ));
     let run = run_of(&index, "queue");
-    let operator = fixture::object(operator);
-    let gone = Observation::Deleted { kind: operator.kind, uid: operator.uid };
+    let web = fixture::object(web);
+    let gone = Observation::Deleted { kind: web.kind, uid: web.uid };
     index.apply([gone], fixture::now() - SignedDuration::from_secs(300));
     assert_eq!(sources(&index, &[], &[]), [Source::Deleted], "somebody else did it");
     assert_eq!(sources(&index, &[&run], &[]), [Source::DeletedByRun { by: "Li".into() }]);

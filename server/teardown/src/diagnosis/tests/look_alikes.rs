@@ -174,7 +174,7 @@ const ALL: [(&str, &str, &str); 44] = [
         r#"ns shop deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:failed_calling_webhook_"convert.example.com":_no_endpoints
         crd widgets.example.com defines=Widget.example.com service=ops/convert
         Widget.example.com shop/w"#,
-        "webhookDown at ValidatingWebhookConfiguration convert.example.com (Inferred)",
+        "webhookDown at Namespace shop (Inferred)",
     ),
     (
         "unreadable",

@@ -145,7 +145,7 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
         "a webhook that is down, in the words of Kubernetes 1.19",
         r#"ns team-a deleted=400 conditions=NamespaceDeletionContentFailure:True:ContentDeletionFailed:390:Internal_error_occurred:_failed_calling_webhook_"validate.kyverno.svc":_Post_"https://kyverno-svc.kyverno.svc:443/validate?timeout=10s":_no_endpoints_available_for_service_"kyverno-svc"
         webhook kyverno service=kyverno/kyverno-svc guards=configmaps"#,
-        &["webhookDown at ValidatingWebhookConfiguration validate.kyverno.svc"],
+        &["webhookDown at Namespace team-a"],
     ),
     (
         "Pods that only a finalizer holds, while all five conditions are well",
