@@ -313,15 +313,15 @@ fn tries_that_have_no_time_have_their_longest_wait() {
     "), @"
     controllerSilent
       ControllerLooks garbage-collector-controller within 1000 s
-    loadBalancerLeft
-      ControllerLooks service-lb-controller within 300 s
     contentRefused
       ControllerLooks namespace-controller within 60 s
     backendLeft
       ControllerLooks persistentvolume-binder-controller within 122 s
+    volumeBound
+    loadBalancerLeft
+      ControllerLooks service-lb-controller within 300 s
     backendLeft
       DriverRetries disk.example within 300 s
-    volumeBound
     detachFailed
       DriverRetries disk.example within 300 s
     ");

@@ -25,7 +25,7 @@ fn detach_that_nobody_has_requested_waits_for_the_node_or_for_the_attach_detach_
     let in_use = world(IN_USE, NOT_DELETED);
     assert_eq!(sides(&in_use), ["volumeAttached at VolumeAttachment a1 inUse"]);
     insta::assert_snapshot!(diagnoses(&in_use), @r#"
-    volumeAttached at VolumeAttachment a1 (Inferred, stuck)
+    volumeAttached at VolumeAttachment a1 (Inferred, waits)
       PersistentVolume disk-1
       - VolumeAttachment a1: status.attached true
       - Node n1: status.volumesInUse kubernetes.io/csi/disk.example^vol-1
@@ -41,7 +41,7 @@ fn detach_that_nobody_has_requested_waits_for_the_node_or_for_the_attach_detach_
     }
     let mut unseen = fixture::index(&world("", NOT_DELETED));
     hide(&mut unseen, "nodes");
-    assert_eq!(heads(&unseen), "volumeAttached at VolumeAttachment a1 (Inferred, stuck)");
+    assert_eq!(heads(&unseen), "volumeAttached at VolumeAttachment a1 (Inferred, waits)");
     let silent = "ready=Ready:Unknown:NodeStatusUnknown:600:stopped";
     let silent = IN_USE.replace("node n1", &format!("node n1 {silent}"));
     assert_eq!(sides(&world(&silent, NOT_DELETED)), ["nodeSilent at Node n1"]);
@@ -56,7 +56,7 @@ fn detach_that_was_requested_waits_for_the_external_attacher() {
     let detached = deleted.replace("a1 ", "a1 attached=no ");
     assert_eq!(sides(&world(&detached)), ["volumeAttached at VolumeAttachment a1 notAttached"]);
     insta::assert_snapshot!(diagnoses(&world(&detached)), @r#"
-    volumeAttached at VolumeAttachment a1 (Inferred, stuck)
+    volumeAttached at VolumeAttachment a1 (Inferred, waits)
       VolumeAttachment a1
       PersistentVolume disk-1 for Attachment of VolumeAttachment a1
       - VolumeAttachment a1: metadata.finalizers external-attacher/disk-example

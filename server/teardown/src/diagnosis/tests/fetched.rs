@@ -592,7 +592,7 @@ fn node_was_seen_when_we_saw_its_lease_change() {
 
 #[test]
 fn load_balancer_that_the_cloud_does_not_delete_is_confirmed_by_its_event() {
-    let text = "svc shop/lb type=LoadBalancer deleted=200 finalizers=service.kubernetes.io/load-balancer-cleanup";
+    let text = "svc shop/lb type=LoadBalancer deleted=700 finalizers=service.kubernetes.io/load-balancer-cleanup";
     for (reason, sure) in [
         ("SyncLoadBalancerFailed", "Confirmed"),
         ("DeleteLoadBalancerFailed", "Confirmed"),

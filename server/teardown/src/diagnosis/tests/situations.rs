@@ -302,7 +302,8 @@ pub(super) const ALL: [Situation; 44] = [
     ),
     of(
         "finisherBusy",
-        "Challenge.acme.cert-manager.io shop/c deleted=200 finalizers=acme.cert-manager.io/finalizer
+        "ns shop
+        Challenge.acme.cert-manager.io shop/c deleted=200 finalizers=acme.cert-manager.io/finalizer
         deploy ops/cert-manager ready=1 replicas=1 uses=account:cert-manager
         crb cm role=clusterrole/cm accounts=ops/cert-manager
         clusterrole cm updates=challenges.acme.cert-manager.io",

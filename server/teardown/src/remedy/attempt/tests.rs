@@ -314,8 +314,8 @@ fn attempt_without_an_answer_is_unknown_after_a_restart() {
 /// An attempt at the first remedy of this kind, with the ends that it notes.
 fn noted(index: &Index, wanted: impl Fn(&RemedyAct) -> bool) -> Attempt {
     let (diagnosis, remedy) = find(index, wanted);
-    let request = remedy.request().unwrap().clone();
-    let (id, by) = ("1".to_owned(), "Li".to_owned());
+    let request = remedy.request().unwrap_or_else(|| panic!("{:?} has no request", remedy.act));
+    let (request, id, by) = (request.clone(), "1".to_owned(), "Li".to_owned());
     let mut attempt = remedy.begin(id, &diagnosis, request, by, "word", fixture::now());
     attempt.note_ends(index);
     attempt
@@ -381,6 +381,7 @@ fn request_whose_outcome_is_unknown_is_held_against_all_that_it_may_have_done() 
     ";
     let topic = "ns shop\n Topic.example.com shop/a deleted=400 finalizers=example.com/x";
     let kept = "
+        ns shop
         node n1
         pod shop/a node=n1 deleted=400 phase=Failed containers=web:terminated finalizers=example.com/x uses=claim:data
         pvc shop/data

@@ -66,6 +66,7 @@ fn waiting_stands_behind_the_repair_once_the_kubelet_names_what_no_time_ends() {
     let index = fixture::index(&format!(
         "node n1
         pvc shop/data volume=pv
+        pv pv claim=shop/data
         pod shop/a uid={POD} node=n1 deleted=400 grace=30 phase=Failed containers=c:terminated uses=claim:data"
     ));
     let first = |said: &[&str]| {

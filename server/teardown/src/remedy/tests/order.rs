@@ -65,14 +65,14 @@ fn ways_out_of_each_cause_are_in_the_order_that_a_person_should_try_them() {
     controllerSilent
       None repairController
       Reversible nudge
-    loadBalancerLeft
-      None repairLoadBalancer
-      Leftovers removeFinalizer
     namespaceFinalizer
       None restoreFinisher
       Leftovers removeSpecFinalizer
     volumeAttached
       None wait
       None repairDriver
+    loadBalancerLeft
+      None repairLoadBalancer
+      Leftovers removeFinalizer
     ");
 }
