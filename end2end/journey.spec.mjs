@@ -151,7 +151,7 @@ test('shared object goes once a person waives it by name and confirms what the o
 	await page.goto(`${unwind.origin}/u/consortium/plan`);
 	const shared = `ConfigMap ${namespaceOf(sharedOrg)}/${sharedConfigMap}`;
 	await page.getByText('Choices', { exact: true }).click();
-	const offered = page.getByRole('group', { name: 'Delete although others use it' });
+	const offered = page.getByRole('group', { name: 'Delete although an annotation asks to keep it, or others use it' });
 	await expect(offered.getByRole('checkbox', { name: /PersistentVolumeClaim|Namespace/ })).toHaveCount(0);
 	await offered.getByRole('checkbox', { name: shared }).check();
 	await page.getByRole('button', { name: 'Make the plan' }).click();

@@ -208,7 +208,10 @@ fn plan_shows_what_is_unclaimed_and_the_choices_as_a_form() {
     plan.waivable = vec![plan.kept[0].object.clone()];
     let (edge, users) = (EdgeKind::Finishes, vec![plan.kept[0].object.clone()]);
     let (covers, known) = (vec![], vec![]);
-    plan.waived = vec![Waived { object: waived, edge, users, count: 3, covers, known }];
+    let mut row =
+        Waived { object: waived, said: String::new(), edge, users, count: 3, covers, known };
+    row.said = text::goes_waived(&row);
+    plan.waived = vec![row];
     plan.choices = Choices::from_iter([Choice::KeepData]);
     plan.by_name = vec![plan.steps[0].object.clone()];
     let html = render("choices", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);

@@ -52,15 +52,13 @@ pub fn plan_view(plan: &Plan, terminating: &Terminating) -> AnyView {
             </div>
         }.into_any()
     });
-    let unproven = plan.unproven().map(|it| text::goes_unproven(&it));
-    let unproven = unproven
-        .chain(plan.unreported().map(|node| text::goes_unreported(node)))
-        .chain(plan.waived.iter().map(text::goes_waived));
-    let unproven = unproven.map(|said| {
-        view! { <div class="banner warn">{icon("icon-warning")}<strong>{said}</strong></div> }
-            .into_any()
-    });
-    let unproven = unproven.collect_view();
+    let unproven: Vec<AnyView> = taken_on(plan)
+        .into_iter()
+        .map(|said| {
+            view! { <div class="banner warn">{icon("icon-warning")}<strong>{said}</strong></div> }
+                .into_any()
+        })
+        .collect();
     let nothing = plan
         .steps
         .is_empty()
@@ -183,4 +181,19 @@ fn data(fates: &[DataFate], hidden: bool) -> AnyView {
         </section>
     }
     .into_any()
+}
+
+/// The sentences that a person takes on by choosing: deletions without proof, and those by which others lose something.
+fn taken_on(plan: &Plan) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for unlistable in plan.unproven() {
+        said.push(text::goes_unproven(&unlistable));
+    }
+    for node in plan.unreported() {
+        said.push(text::goes_unreported(node));
+    }
+    for waived in &plan.waived {
+        said.push(waived.said.clone());
+    }
+    said
 }

@@ -297,7 +297,15 @@ fn plan() -> Plan {
 fn waived(edge: EdgeKind) -> Waived {
     let covers = vec![Uid::new("waived")];
     let known = vec![Uid::new("user")];
-    Waived { object: node(), edge, users: vec![object("user")], count: 3, covers, known }
+    Waived {
+        object: node(),
+        said: text("lost"),
+        edge,
+        users: vec![object("user")],
+        count: 3,
+        covers,
+        known,
+    }
 }
 
 fn unlistable() -> Unlistable {

@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use app::text;
 use teardown::{
     plan::{self, Choices, Plan, PlanError, PlanId},
     unit::{Unit, UnitId},
@@ -38,7 +39,11 @@ impl Plans {
                 choices.check(unit, current.index).map_err(unknown)?;
             }
         }
-        let plan = Arc::new(plan_of(unit, choices, unplanned, cluster)?);
+        let mut plan = plan_of(unit, choices, unplanned, cluster)?;
+        for waived in &mut plan.waived {
+            waived.said = text::goes_waived(waived);
+        }
+        let plan = Arc::new(plan);
         self.keep(&plan);
         Ok(plan)
     }

@@ -420,9 +420,15 @@ fn hash(plan: &Plan) -> String {
         waivable: _,
         hidden,
     } = plan;
-    let shown = (unit, choices, steps, kept, data, (by_name, ephemeral, waived), given_up, hidden);
+    let shown = (unit, choices, steps, kept, data, (by_name, ephemeral), given_up, hidden);
+    // A plan that waives nothing keeps the hash that it had before a plan could.
+    let json = if waived.is_empty() {
+        serde_json::to_vec(&shown)
+    } else {
+        serde_json::to_vec(&(shown, waived))
+    };
     #[expect(clippy::expect_used, reason = "a plan is made of plain structs with text keys")]
-    let json = serde_json::to_vec(&shown).expect("a plan can be serialised");
+    let json = json.expect("a plan can be serialised");
     digest(&json)
 }
 

@@ -34,8 +34,7 @@ pub fn choices_form(plan: &Plan) -> AnyView {
                 {boxes(|it| matches!(it, Choice::Unplanned(_)))}
                 {unclaimed}
                 {tick(choices, &Choice::KeepData)}
-                {group(text::OVERRIDE, boxes(|it| matches!(it, Choice::Delete(_))))}
-                {group(text::WAIVE, boxes(|it| matches!(it, Choice::Waive(_))))}
+                {group(text::OVERRIDE, boxes(|it| matches!(it, Choice::Delete(_) | Choice::Waive(_))))}
                 {group(text::WITHOUT_PROOF, boxes(|it| matches!(it, Choice::Unproven(_))))}
                 {group(text::ONLY_NAMESPACES, namespaces)}
                 {group(text::LEAVE_OUT_KINDS, kinds)}

@@ -11,7 +11,7 @@ use teardown::{
     relation::EdgeKind,
 };
 
-use super::namespaces_go;
+use super::{namespaces_go, taken_on};
 use crate::{
     state::{connection::Connection, production::is_production},
     text,
@@ -315,10 +315,8 @@ fn by_name(plan: &Plan, answers: Answers) -> Vec<AnyView> {
 
 /// The boxes of the deletions without proof, and of those by which others lose something.
 fn unproven(plan: &Plan, answers: Answers) -> Vec<AnyView> {
-    plan.unproven()
-        .map(|it| text::goes_unproven(&it))
-        .chain(plan.unreported().map(|node| text::goes_unreported(node)))
-        .chain(plan.waived.iter().map(text::goes_waived))
+    taken_on(plan)
+        .into_iter()
         .map(|said| view! { <li>{tick_box(answers, said)}</li> }.into_any())
         .collect()
 }

@@ -71,6 +71,10 @@ async fn plan_starts_once_each_waived_object_is_confirmed_and_no_other_user_came
     let waive = Choices::of_query([("waive", "ConfigMap/shop/settings")]).unwrap();
     let made = process.hub.make_plan(UnitId::new("shop"), waive).await.unwrap();
     let plan = made.unwrap();
+    assert_eq!(
+        plan.waived[0].said,
+        "ConfigMap shop/settings goes although others use it: Pod shop/theirs. Then they fail when they next need it."
+    );
     let settings = fixture::object("cm shop/settings").reference();
     let unconfirmed = Start { parts: Parts::default(), ..confirmation(&plan) };
     let missing = Parts { waived: vec![ObjectAddress(settings.clone())], ..Parts::default() };

@@ -253,7 +253,7 @@ fn webhook_keeps_the_last_delete_of_a_pod_and_those_of_the_garbage_collector() {
     assert_eq!(blamed(&goes).len(), 1, "a dependent that is being deleted keeps its owner too");
 }
 
-/// What the condition of a namespace says when the controller was refused for several reasons.
+/// The condition of a namespace when the controller was refused for several reasons.
 fn refused(errors: usize, said: &str) -> String {
     let said = said.replace(' ', "_");
     format!(

@@ -60,7 +60,7 @@ fn namesake_that_states_another_name_or_may_delete_no_volume_is_no_provisioner()
          deploy third/tester provisions=example.com/nfs"
     );
     assert_eq!(needs(&with_others), BY_NAME);
-    // What states another name is not even a possible one.
+    // A workload that states another name is not even a possible one.
     let other = NFS.replace("provisions=example.com/nfs", "provisions=example.com/other");
     assert_eq!(needs(&other), [""; 0]);
     let without_rights = NFS.replace("deletes=persistentvolumes", "updates=configmaps");

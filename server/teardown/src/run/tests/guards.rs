@@ -128,7 +128,7 @@ fn pod_that_goes_with_a_step_holds_the_webhook_until_it_is_gone() {
     ");
 }
 
-/// What another unit has is no part of a plan of this one.
+/// An object of another unit is no part of a plan of this one.
 #[test]
 fn object_of_the_unit_that_the_webhook_guards_is_planned_alone() {
     let script = "pause first
