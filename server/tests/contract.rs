@@ -401,7 +401,7 @@ async fn fields_keep_their_names() {
     links: links
     links.links: expires id invited_by made name right used
     ping: now
-    plan: by_name choices data ephemeral given_up hash hidden id kept left_to_cluster made steps unit
+    plan: by_name choices data ephemeral given_up hash hidden id kept left_to_cluster made steps unit waivable
     plan.data: capacity claim fate reclaim source volume
     plan.data.claim: group kind name namespace
     plan.data.volume: group kind name namespace
@@ -420,6 +420,7 @@ async fn fields_keep_their_names() {
     plan.steps.kind: group kind namespaced plural version
     plan.steps.object: group kind name namespace
     plan.steps.pods: expressions labels
+    plan.waivable: group kind name namespace
     problem refused: code message refusals
     problem refused.message: quoted
     problem refused.refusals: count next since

@@ -37,6 +37,7 @@ async fn server() -> (TestServer, mpsc::Sender<Incoming>) {
         "node n1
         ns busy
         pvc busy/data volume=ledger-busy
+        pv ledger-busy claim=busy/data
         pod busy/orderer-0 uid={POD} node=n1 deleted=400 grace=30 phase=Failed containers=orderer:terminated uses=claim:data"
     ));
     mailbox.send(Incoming::Observed(fixture::listing(&objects))).await.unwrap();

@@ -212,7 +212,7 @@ const OF_A_NODE: Race = Race {
         node::IS_ANOTHER,
         node::RENEWS_ITS_LEASE.then(Unseen),
         node::GETS_A_POD,
-        node::ANOTHER_IS_SILENT,
+        node::ANOTHER_IS_SILENT.not_shown(),
     ],
 };
 

@@ -49,7 +49,8 @@ pub(super) const HIDDEN: Case = refused("a kind cannot be listed any more", |wor
     create(world, "", "secrets", "kube-system", json!({"metadata": {"name": "late"}}));
 })
 .then(Unseen)
-.falsifying(&["namespaceListable"]);
+.falsifying(&["namespaceListable"])
+.not_shown();
 
 fn is_finalize(act: &RemedyAct) -> bool {
     matches!(act, RemedyAct::FinalizeNamespace)
