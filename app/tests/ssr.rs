@@ -16,7 +16,7 @@ mod variants;
 
 use std::sync::Arc;
 
-use app::{Assets, ICONS, PageSeed, shell};
+use app::{Assets, ICONS, PageSeed, shell, text};
 use futures::StreamExt;
 use hydration_context::{SharedContext, SsrSharedContext};
 use leptos::prelude::{Owner, RenderHtml, provide_context};
@@ -208,10 +208,8 @@ fn plan_shows_what_is_unclaimed_and_the_choices_as_a_form() {
     plan.waivable = vec![plan.kept[0].object.clone()];
     let (edge, users) = (EdgeKind::Finishes, vec![plan.kept[0].object.clone()]);
     let (covers, known) = (vec![], vec![]);
-    let mut row =
-        Waived { object: waived, said: String::new(), edge, users, count: 3, covers, known };
-    row.said = text::goes_waived(&row);
-    plan.waived = vec![row];
+    plan.waived = vec![Waived { object: waived, edge, users, count: 3, covers, known }];
+    plan.losses = plan.waived.iter().map(text::goes_waived).collect();
     plan.choices = Choices::from_iter([Choice::KeepData]);
     plan.by_name = vec![plan.steps[0].object.clone()];
     let html = render("choices", "/u/consortium/plan/1f3a5c7e9b2d4f60", seed);

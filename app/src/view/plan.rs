@@ -192,8 +192,6 @@ fn taken_on(plan: &Plan) -> Vec<String> {
     for node in plan.unreported() {
         said.push(text::goes_unreported(node));
     }
-    for waived in &plan.waived {
-        said.push(waived.said.clone());
-    }
+    said.extend(plan.losses.iter().cloned());
     said
 }

@@ -289,6 +289,7 @@ fn plan() -> Plan {
         }],
         unlistable: vec![unlistable()],
         waived: edge_kinds().into_iter().map(waived).collect(),
+        losses: vec![text("lost")],
         waivable: vec![object("waivable")],
         hidden: vec![text("pods")],
     }
@@ -297,15 +298,7 @@ fn plan() -> Plan {
 fn waived(edge: EdgeKind) -> Waived {
     let covers = vec![Uid::new("waived")];
     let known = vec![Uid::new("user")];
-    Waived {
-        object: node(),
-        said: text("lost"),
-        edge,
-        users: vec![object("user")],
-        count: 3,
-        covers,
-        known,
-    }
+    Waived { object: node(), edge, users: vec![object("user")], count: 3, covers, known }
 }
 
 fn unlistable() -> Unlistable {

@@ -40,9 +40,7 @@ impl Plans {
             }
         }
         let mut plan = plan_of(unit, choices, unplanned, cluster)?;
-        for waived in &mut plan.waived {
-            waived.said = text::goes_waived(waived);
-        }
+        plan.losses = plan.waived.iter().map(text::goes_waived).collect();
         let plan = Arc::new(plan);
         self.keep(&plan);
         Ok(plan)

@@ -72,6 +72,7 @@ fn plan() -> Plan {
         given_up: vec![],
         unlistable: vec![],
         waived: vec![],
+        losses: vec![],
         waivable: vec![],
         hidden: vec![],
     }

@@ -143,8 +143,13 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlistable: Vec<Unlistable>,
     /// The objects that go although objects that stay use them, because a person waived that by name, each with its users.
+    /// A page gets them as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(target_family = "wasm", serde(skip))]
     pub waived: Vec<Waived>,
+    /// The same as sentences that say what the others lose; the server makes them. The hash does not cover them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
     /// The kept objects of which a person may waive that others use them. The hash does not cover them, because it covers the
     /// choices and what is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -393,6 +398,7 @@ pub fn plan(
         given_up: order.given_up(index),
         unlistable,
         waived,
+        losses: Vec::new(),
         waivable,
         hidden: index.hidden_kinds().into_keys().collect(),
     };
@@ -417,6 +423,7 @@ fn hash(plan: &Plan) -> String {
         given_up,
         unlistable: _,
         waived,
+        losses: _,
         waivable: _,
         hidden,
     } = plan;

@@ -310,6 +310,7 @@ pub(crate) fn plan() -> Plan {
         left_to_cluster: vec![],
         unlistable: vec![],
         waived: vec![],
+        losses: vec![],
         waivable: vec![],
         hidden: vec![],
     }

@@ -72,7 +72,7 @@ async fn plan_starts_once_each_waived_object_is_confirmed_and_no_other_user_came
     let made = process.hub.make_plan(UnitId::new("shop"), waive).await.unwrap();
     let plan = made.unwrap();
     assert_eq!(
-        plan.waived[0].said,
+        plan.losses[0],
         "ConfigMap shop/settings goes although others use it: Pod shop/theirs. Then they fail when they next need it."
     );
     let settings = fixture::object("cm shop/settings").reference();

@@ -48,9 +48,22 @@ impl Plan {
         })
     }
 
-    /// The objects that go although others use them, each once.
-    fn waived(&self) -> BTreeSet<&ObjectRef> {
-        self.waived.iter().map(|it| &it.object).collect()
+    /// The objects that go although others use them, each once. A page has the choices alone, and confirms all that it was shown.
+    fn waived(&self) -> Vec<ObjectAddress> {
+        let mut waived: Vec<ObjectAddress> = Vec::new();
+        for row in &self.waived {
+            if waived.last().is_none_or(|it| it.0 != row.object) {
+                waived.push(ObjectAddress(row.object.clone()));
+            }
+        }
+        if cfg!(target_family = "wasm") {
+            for choice in self.choices.iter() {
+                if let Choice::Waive(object) = choice {
+                    waived.push(ObjectAddress(object.clone()));
+                }
+            }
+        }
+        waived
     }
 
     /// Everything that a person confirms one by one.
@@ -59,7 +72,7 @@ impl Plan {
             destroys: self.destroys().into_iter().cloned().map(ObjectAddress).collect(),
             unproven: self.unproven().collect(),
             unreported: self.unreported().cloned().collect(),
-            waived: self.waived().into_iter().cloned().map(ObjectAddress).collect(),
+            waived: self.waived(),
         }
     }
 

@@ -33,31 +33,16 @@ const NAMED: usize = 8;
 pub struct Waived {
     /// The object that a person named.
     pub object: ObjectRef,
-    /// The loss of the others, as a sentence; the server makes it of the fields below, which a page does not read. The hash does not
-    /// cover it.
-    #[serde(default)]
-    pub said: String,
     /// The kind of the edges by which the others use it, or what controllers made for it.
-    #[cfg_attr(target_family = "wasm", serde(skip_deserializing, default = "unread"))]
     pub edge: EdgeKind,
     /// The first of the users, by name, without those that another user owns.
-    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub users: Vec<ObjectRef>,
     /// The number of all of them.
-    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub count: usize,
     /// The object, and what controllers made for it and goes as well.
-    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub covers: Vec<Uid>,
     /// All users, sorted; none of a webhook configuration.
-    #[cfg_attr(target_family = "wasm", serde(skip_deserializing))]
     pub known: Vec<Uid>,
-}
-
-/// The kind of edge in a page.
-#[cfg(target_family = "wasm")]
-fn unread() -> EdgeKind {
-    EdgeKind::Refers
 }
 
 /// The users of one waived object by one kind of edge.
@@ -82,7 +67,7 @@ impl Found<'_> {
             known.clear();
         }
         let covers = covers.into_iter().cloned().collect();
-        Waived { object, said: String::new(), edge, users: named, count, covers, known }
+        Waived { object, edge, users: named, count, covers, known }
     }
 }
 
