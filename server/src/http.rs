@@ -109,7 +109,7 @@
 //! A node that never reports how its Pods end, such as that of a virtual kubelet, would hold their claims for ever; the choice
 //! `{"unreported":"virtual-1"}` counts its Pods as ended once they are gone from the API.
 //! An object that others use stays. Where the plan names it in `waivable`, the choice `{"waive":"Deployment.apps/ops/operator"}` deletes it
-//! all the same, and the new plan says in `waived` what the others lose. Data of others cannot be waived, nor can a definition of
+//! all the same, and the new plan says in `losses` what the others lose. Data of others cannot be waived, nor can a definition of
 //! whose kind others have objects.
 //! While a run is open, objects may appear that its plan does not know and that it waits for, such as a Pod that somebody
 //! created on a claim, or a Deployment that a GitOps controller created again. The card of a step names them in `unplanned`. A
