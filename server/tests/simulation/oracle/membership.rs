@@ -18,13 +18,21 @@ pub(super) fn keeps(evidence: &Evidence, violations: &mut Vec<Violation>) {
         let found = evidence.events.iter().find(|it| uid(&it.object) == text(kept, "/uid"));
         let Some(event) = found.filter(|_| finishes) else { continue };
         let is_operator = !event.object["metadata"]["labels"][OPERATOR].is_null();
-        let account = text(&event.object, "/spec/template/spec/serviceAccountName");
-        if is_operator && account.is_empty() {
+        if is_operator && !has_account(&event.object) {
             let text =
                 format!("{} is kept, and may not be a finisher at all", title(&event.object));
             violations.push(Violation::new("I2", text));
         }
     }
+}
+
+/// Whether an operator has a ServiceAccount of its own. The API server gives `default` to a Pod that names none.
+fn has_account(operator: &Value) -> bool {
+    let template = match kind(operator) {
+        "Pod" => "/spec/serviceAccountName",
+        _ => "/spec/template/spec/serviceAccountName",
+    };
+    !matches!(text(operator, template), "" | "default")
 }
 
 /// The reason why a DELETE takes something that nobody declared part of the unit or included.
@@ -72,6 +80,17 @@ mod tests {
             "kind": "PersistentVolumeClaim",
             "metadata": {"name": "data", "namespace": "a", "uid": "c", "labels": labels},
         })
+    }
+
+    #[test]
+    fn account_of_an_operator_is_that_of_its_pods() {
+        let deployment =
+            |spec: Value| json!({"kind": "Deployment", "spec": {"template": {"spec": spec}}});
+        let pod = |spec: Value| json!({"kind": "Pod", "spec": spec});
+        let own = json!({"serviceAccountName": "operator"});
+        assert!(has_account(&deployment(own.clone())) && has_account(&pod(own)));
+        assert!(!has_account(&deployment(json!({}))) && !has_account(&pod(json!({}))));
+        assert!(!has_account(&pod(json!({"serviceAccountName": "default"}))));
     }
 
     #[test]

@@ -80,6 +80,9 @@ pub(super) fn finisher(case: &Case<'_>) -> Option<String> {
 /// A driver makes its volumes, removes them and unmounts them, so that it has to outlive the volumes that it deletes, the claims of
 /// the others, the Pods with inline volumes, and whatever may need another volume at any time.
 pub(super) fn driver(case: &Case<'_>) -> Option<String> {
+    if kind(case.object) == "CSIDriver" {
+        return driver_object(case);
+    }
     if case.object["metadata"]["labels"][PLUGIN].is_null() {
         return None;
     }
@@ -108,6 +111,17 @@ pub(super) fn driver(case: &Case<'_>) -> Option<String> {
     let kinds = ["PersistentVolumeClaim", "StatefulSet", "Deployment", "ReplicaSet"];
     let user = kinds.into_iter().find_map(|kind| of_kind(kind).find(|it| needs_volume(it)))?;
     Some(format!("it makes a volume for {}", title(user)))
+}
+
+/// A CSIDriver says how volumes are attached and mounted, so that it has to outlive those that are deleted through it.
+fn driver_object(case: &Case<'_>) -> Option<String> {
+    let mut volumes = case.state.of_kind("PersistentVolume").filter(|volume| {
+        text(volume, "/spec/csi/driver") == name(case.object)
+            && text(volume, "/spec/persistentVolumeReclaimPolicy") == "Delete"
+            && (!case.state.is_newer_than_plan(volume) || (case.seen)(volume))
+    });
+    let volume = volumes.find(|volume| !(case.is_waived)(volume))?;
+    Some(format!("its driver removes {}", title(volume)))
 }
 
 /// Whether an object is a claim without a volume, or a workload whose Pods get claims from a template: of the class that the driver

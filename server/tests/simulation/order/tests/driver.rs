@@ -22,6 +22,21 @@ fn driver_stays_while_it_has_volumes_to_remove() {
 }
 
 #[test]
+fn csi_driver_stays_while_volumes_are_deleted_through_it() {
+    let driver = made("CSIDriver", "", "d", json!({}));
+    let volume = |policy: &str, source: Value| {
+        let mut spec = json!({"persistentVolumeReclaimPolicy": policy});
+        spec["csi"] = source;
+        made("PersistentVolume", "", "v", json!({"spec": spec}))
+    };
+    let violations_of = |volume: Value| plainly(&State::of([driver.clone(), volume]), &driver);
+    let held = ["its driver removes PersistentVolume v"];
+    assert_eq!(violations_of(volume("Delete", json!({"driver": "d"}))), held);
+    assert_eq!(violations_of(volume("Delete", json!({"driver": "another"}))), [""; 0]);
+    assert_eq!(violations_of(volume("Retain", json!({"driver": "d"}))), [""; 0]);
+}
+
+#[test]
 fn driver_stays_while_it_has_volumes_to_unmount() {
     let plugin = plugin();
     let claim = made("PersistentVolumeClaim", "b", "data", json!({}));
