@@ -44,6 +44,7 @@
 mod annotations;
 mod kind;
 mod lease;
+mod storage;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -59,12 +60,12 @@ use crate::{
     index::Index,
     labels::PART_OF,
     object::{
-        ApiService, Attachment, Binding, Claim, ClaimRef, Condition, ConditionStatus, Container,
+        ApiService, Binding, Claim, ClaimRef, Condition, ConditionStatus, Container,
         ContainerState, CsiNode, DataEffect, DataPolicy, Definition, Deletion, Ending, Facts,
         FinalizerManager, Guard, Held, Ingress, Kind, Namespace, Node, Object, ObjectRef, OwnerRef,
         Parent, Phase, Pod, PodReference, PodReferenceKind, Reclaim, Reference, References,
-        ResourceRule, Role, Service, ServiceAccount, ServiceRef, Sidecars, Snapshot,
-        SnapshotContent, Target, Uid, Volume, Webhooks, Workload,
+        ResourceRule, Role, Service, ServiceAccount, ServiceRef, Sidecars, Target, Uid, Volume,
+        Webhooks, Workload,
     },
     observation::Observation,
     selector::Selector,
@@ -566,29 +567,9 @@ impl<'a> Fields<'a> {
                     .collect(),
                 conditions: self.conditions("conditions").collect(),
             })),
-            "VolumeSnapshotContent" => {
-                let snapshot = self.get("of-snapshot").and_then(|name| name.split_once('/'));
-                Facts::SnapshotContent(Box::new(SnapshotContent {
-                    deletes: self.get("policy") == Some("Delete"),
-                    snapshot: snapshot.map(|(namespace, name)| (namespace.into(), name.into())),
-                    driver: self.text("driver").unwrap_or_else(|| "csi".into()),
-                    class: self.text("class"),
-                }))
-            }
-            "VolumeSnapshot" => Facts::Snapshot(Box::new(Snapshot {
-                claim: self.text("claim"),
-                content: self.text("content"),
-                class: self.text("class"),
-                ready: self.get("ready") != Some("no"),
-            })),
-            "VolumeAttachment" => Facts::Attachment(Box::new(Attachment {
-                volume: self.text("volume"),
-                node: self.text("node").unwrap_or_default(),
-                attacher: self.text("attacher").unwrap_or_default(),
-                attached: self.get("attached") != Some("no"),
-                detach_error: self.text("error"),
-                detach_failed: self.get("failed").map(|seconds| ago(seconds).into()),
-            })),
+            "VolumeSnapshotContent" => self.snapshot_content(),
+            "VolumeSnapshot" => self.snapshot(),
+            "VolumeAttachment" => self.attachment(),
             "CSINode" => Facts::CsiNode(Box::new(CsiNode {
                 drivers: self.list("drivers").map(Arc::from).collect(),
             })),

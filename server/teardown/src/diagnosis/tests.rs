@@ -15,6 +15,7 @@ mod first_way;
 mod genuine;
 mod impact;
 mod incident;
+mod kubelet_query;
 mod late;
 mod left_behind;
 mod look_alikes;
