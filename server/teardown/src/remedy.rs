@@ -21,6 +21,7 @@ mod command;
 mod control_plane;
 mod finalizer;
 mod halt;
+mod job;
 mod last_look;
 mod leak;
 mod loss;

@@ -278,7 +278,7 @@ fn remedy_does(act: &RemedyAct) -> String {
             }
         ),
         RemedyAct::DeleteUser => {
-            "It uses the object that you delete. This is an ordinary deletion, in order and with the grace period.".to_owned()
+            "What is stuck waits for this to go. This is an ordinary deletion, in order and with the grace period.".to_owned()
         }
         RemedyAct::DeleteAgain { instead_of } => format!(
             "A second DELETE with policy Background takes {} off. Kubernetes supports this; removing the finalizer by hand would skip the garbage collector.",

@@ -27,6 +27,7 @@ mod replacement;
 mod situations;
 mod stamp;
 mod variants;
+mod ways_out;
 
 use super::*;
 use crate::fixture;

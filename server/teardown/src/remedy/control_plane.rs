@@ -7,11 +7,9 @@ use super::{
     case::Case,
     command::{self, Purpose, is_name},
     finalizer::{again, nudge, remove},
+    job::{TRACKING, delete_jobs},
 };
 use crate::diagnosis::Confidence;
-
-/// Set on the Pods of a Job until the Job has counted them.
-const JOB_TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
 /// Repair the controller; then change the object, so that it is looked at now and not after a back-off of up to 1000 s. The
 /// garbage collector is not woken by that, and gets the DELETE again.
@@ -28,7 +26,8 @@ pub(super) fn silent(case: &Case<'_>, controller: &str) -> Vec<Remedy> {
         "garbage-collector-controller" => found.extend(again(case, object)),
         "job-controller" => {
             found.push(nudge(case, object));
-            found.extend(remove(case, object, &JOB_TRACKING.into()));
+            found.extend(delete_jobs(case));
+            found.extend(remove(case, object, &TRACKING.into()));
         }
         _ => found.push(nudge(case, object)),
     }

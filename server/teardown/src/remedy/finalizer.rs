@@ -14,6 +14,7 @@ use super::{
     case::{Case, EACH, has_ended, of_silent_node, powered_off},
     collected::{keep_data, with_collected},
     command::{self, Purpose},
+    job::delete_jobs,
     leak::{leak, loses_data},
     reach::Reach,
 };
@@ -36,9 +37,10 @@ pub(super) fn finisher(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
         Cause::FinisherUnknown { finalizer, possible } => {
             (finalizer, vec![restore(case, finalizer, possible)])
         }
-        Cause::ManagedElsewhere { finalizer, .. } => {
-            (finalizer, vec![restore(case, finalizer, &[])])
-        }
+        Cause::ManagedElsewhere { finalizer, .. } => (
+            finalizer,
+            std::iter::once(restore(case, finalizer, &[])).chain(delete_jobs(case)).collect(),
+        ),
         Cause::FinisherNotReady { finalizer, finisher } => {
             (finalizer, vec![repair(case, finalizer, finisher)])
         }

@@ -63,12 +63,17 @@ pub(super) fn in_use(case: &Case<'_>, users: &[ObjectRef]) -> Vec<Remedy> {
     found
 }
 
-/// The object stays until its copies are complete: wait, and look at why they are not.
+/// The object stays until its copies are complete: wait, and look at why they are not. A copy that will never be complete is given up
+/// by deleting it.
 pub(super) fn copied(case: &Case<'_>, copies: &[ObjectRef]) -> Vec<Remedy> {
     let wait = RemedyAct::Wait { reason: WaitReason::Finisher, until: None };
     let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
-    let look = copies.iter().take(EACH).map(|copy| look(case, copy));
-    std::iter::once(wait).chain(look).collect()
+    let copies = || copies.iter().take(EACH);
+    let given_up =
+        copies().filter_map(|copy| case.index.named(copy)).filter(|it| it.deletion.is_none());
+    let given_up = given_up
+        .map(|copy| Remedy { harm: Harm::DataLoss, ..delete_user(case, copy, Some(Loss::Copy)) });
+    std::iter::once(wait).chain(copies().map(|copy| look(case, copy))).chain(given_up).collect()
 }
 
 fn look(case: &Case<'_>, name: &ObjectRef) -> Remedy {
@@ -76,7 +81,8 @@ fn look(case: &Case<'_>, name: &ObjectRef) -> Remedy {
     Remedy::new(RemedyAct::Look).named(Some(name.clone())).with([commands])
 }
 
-fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
+/// Deletes what the waiting object waits for, with what the garbage collector takes along.
+pub(super) fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
     let owned = case.sources(object, EdgeKind::Owns).map(|dependent| dependent.reference());
     let mut dependents: Vec<ObjectRef> = owned.collect();
     dependents.sort();

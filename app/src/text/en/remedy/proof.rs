@@ -53,7 +53,10 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         RemedyAct::RetainVolume { .. } => {
             "Proof: the volume shows policy Retain. Its data then stays when the claim goes."
         }
-        RemedyAct::ScaleDown { .. } | RemedyAct::DeleteUser => {
+        RemedyAct::DeleteUser => {
+            "Proof: nothing uses what is stuck any more, and Kubernetes itself removes its finalizer."
+        }
+        RemedyAct::ScaleDown { .. } => {
             "Proof: no Pod names the claim any more, and Kubernetes itself removes the claim’s finalizer."
         }
         RemedyAct::SuspendParent => "Proof: the parent reports that it is suspended.",

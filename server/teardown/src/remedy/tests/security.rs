@@ -13,7 +13,7 @@ fn words(act: &RemedyAct) -> Option<&'static str> {
         RemedyAct::DeleteWebhookConfiguration => Some("a webhook configuration deleted"),
         RemedyAct::DeleteApiService { .. } => Some("an APIService deleted"),
         RemedyAct::StopConversion => Some("the conversion of a definition switched off"),
-        RemedyAct::DeleteUser => Some("an object deleted that uses the one that waits"),
+        RemedyAct::DeleteUser => Some("an object deleted for which the stuck one waits"),
         RemedyAct::DeleteAgain { .. } => {
             Some("DELETE sent again in the background, which deletes what `orphan` would have kept")
         }
