@@ -25,6 +25,9 @@ const CLEAN_UP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// The API group of webhook configurations and policies.
 pub(super) const GROUP: &str = "admissionregistration.k8s.io";
 
+/// The definitions, which name the webhooks that convert.
+const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
 /// The policies that may deny a change.
 const POLICIES: &str = "validatingadmissionpolicies.admissionregistration.k8s.io";
 
@@ -38,7 +41,7 @@ pub(super) fn refusals(case: &Case<'_>, object: &Object, message: &str) -> Vec<V
     let causes = RefusalCause::all_in_text(message).into_iter();
     let mut found: Vec<Verdict> = causes.filter_map(|cause| refusal(case, object, cause)).collect();
     found.extend(unreadable::verdict(message, None));
-    found.extend(conversions(case, message));
+    found.extend(conversions(case, Some(object), message));
     if has_others(message) {
         found.push(Verdict::new(Cause::ContentRefused, object, Confidence::Confirmed));
     }
@@ -71,21 +74,42 @@ fn least_errors(message: &str) -> usize {
     counted.unwrap_or(if is_several { 2 } else { 1 })
 }
 
-/// The verdicts on the kinds whose objects could not be converted.
-fn conversions(case: &Case<'_>, message: &str) -> Vec<Verdict> {
+/// The verdicts on the kinds whose objects could not be converted, as a condition of an object says, or our own list.
+fn conversions(case: &Case<'_>, object: Option<&Object>, message: &str) -> Vec<Verdict> {
     let mut found = Vec::new();
     let mut converted: Vec<&str> = Vec::new();
     for (kind, confidence) in failed_conversions(message) {
-        if converted.contains(&kind) {
-            continue;
+        if !converted.contains(&kind) {
+            converted.push(kind);
+            found.push(unconverted(case, object, kind, confidence));
         }
-        converted.push(kind);
-        let cause = Cause::ConversionDown { kind: kind.into() };
-        let definition = definition(case, kind);
-        let silence = converter(case, &definition).and_then(|service| nobody(case, service));
-        found.push(Verdict::at(cause, definition, confidence).with(silence));
     }
     found
+}
+
+/// The API server quotes the kind and not its definition. Without a definition that is known the kind is the root where definitions are
+/// hidden; where all can be seen, nothing is converted any more, and the object waits for its own next try.
+fn unconverted(
+    case: &Case<'_>,
+    object: Option<&Object>,
+    written: &str,
+    confidence: Confidence,
+) -> Verdict {
+    let cause = Cause::ConversionDown { kind: written.into() };
+    let kind = quoted_kind(written);
+    let defines = |object: &Object| matches!(&object.facts, Facts::Definition(it) if *it.group == *kind.group && *it.kind == *kind.kind);
+    if let Some(definition) = case.index.of_resource(DEFINITIONS).find(|it| defines(it)) {
+        let silence = definition.converter().and_then(|service| nobody(case, service));
+        return Verdict::new(cause, definition, confidence).with(silence);
+    }
+    let deleted = case.index.departures().rev().find(|it| defines(&it.object));
+    let lost = lost_rule(case, kind.clone(), &[DEFINITIONS]);
+    match object.filter(|_| lost.source == Source::Absent) {
+        Some(object) => Verdict::new(cause, object, Confidence::Inferred)
+            .part(&written.into())
+            .with([deleted.map_or(lost, Evidence::deleted)]),
+        None => Verdict::at(cause, kind, confidence).with([lost]),
+    }
 }
 
 /// The kinds of which a message says that they could not be converted.
@@ -293,7 +317,7 @@ pub(super) fn conversion_down(case: &Case<'_>, why: &UnknownReason) -> Option<Ve
     let UnknownReason::Hidden { message: message @ ApiProblem::Quoted(said), .. } = why else {
         return None;
     };
-    let verdict = conversions(case, said).into_iter().next()?;
+    let verdict = conversions(case, None, said).into_iter().next()?;
     let (of, source) = (verdict.root.clone(), Source::Unlistable(message.clone()));
     Some(verdict.with([Evidence { of, source, said: String::new(), at: None }]))
 }
@@ -348,24 +372,9 @@ pub(super) fn nobody(case: &Case<'_>, service: &ServiceRef) -> Option<Evidence> 
     Some(Evidence { of, source, said: String::new(), at: None })
 }
 
-/// The Service of the webhook that converts the objects of a definition.
-fn converter<'a>(case: &Case<'a>, definition: &ObjectRef) -> Option<&'a ServiceRef> {
-    case.index.named(definition)?.converter()
-}
-
-/// The definition of a kind as the API server writes it: `GROUP/VERSION, Kind=KIND`.
-fn definition(case: &Case<'_>, written: &str) -> ObjectRef {
+/// A kind as the API server writes it: `GROUP/VERSION, Kind=KIND`.
+fn quoted_kind(written: &str) -> ObjectRef {
     let (group_version, kind) = written.split_once(", Kind=").unwrap_or((written, ""));
     let group = group_version.split_once('/').map_or("", |(group, _)| group);
-    let defines = |object: &&Arc<Object>| matches!(&object.facts, Facts::Definition(it) if *it.group == *group && *it.kind == *kind);
-    let resource = "customresourcedefinitions.apiextensions.k8s.io";
-    case.index.of_resource(resource).find(defines).map_or_else(
-        || ObjectRef {
-            group: "apiextensions.k8s.io".into(),
-            kind: "CustomResourceDefinition".into(),
-            namespace: None,
-            name: written.into(),
-        },
-        |object| object.reference(),
-    )
+    ObjectRef { group: group.into(), kind: kind.into(), namespace: None, name: "".into() }
 }

@@ -79,16 +79,8 @@ const TRUE_THEN: [(&str, &str, &str); 47] = [
     ("webhookDenies", "webhook gate", "webhookDenies at Namespace shop"),
     ("webhookDenies", "webhook gate guards=", "webhookDenies at Namespace shop"),
     ("policyDenies", "policy keep", "policyDenies at Namespace shop"),
-    (
-        "conversionDown",
-        "crd widgets.example.com",
-        "conversionDown at CustomResourceDefinition example.com/v1, Kind=Widget",
-    ),
-    (
-        "conversionDown",
-        "crd widgets.example.com defines=",
-        "conversionDown at CustomResourceDefinition example.com/v1, Kind=Widget",
-    ),
+    ("conversionDown", "crd widgets.example.com", "conversionDown at Namespace shop"),
+    ("conversionDown", "crd widgets.example.com defines=", "conversionDown at Namespace shop"),
     // One of two programs is left that may clear the finalizer.
     ("finisherUnknown", "deploy ops/runner", "finisherBusy at Deployment ops/other"),
     ("finisherUnknown", "deploy ops/runner uses=", "finisherBusy at Deployment ops/other"),
@@ -286,7 +278,7 @@ const TRUE_UNSEEN: [(&str, &str, &str); 6] = [
     (
         "conversionDown",
         "customresourcedefinitions.apiextensions.k8s.io",
-        "conversionDown at CustomResourceDefinition example.com/v1, Kind=Widget",
+        "conversionDown at Widget ",
     ),
 ];
 
