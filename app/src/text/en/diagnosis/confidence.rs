@@ -31,7 +31,8 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
             )
         }
         (Confidence::Inferred, Some(_)) if matches!(diagnosis.cause, Cause::NeverStarted { .. }) => {
-            "Inferred from the state of the objects.".to_owned()
+            "Inferred from the state of the objects. An Event of the kubelet about the Pod, such as FailedMount, would confirm it."
+                .to_owned()
         }
         (Confidence::Inferred, Some(node)) => format!(
             "Inferred from the state of the objects. The kubelet’s log on node {} would confirm it.",
@@ -62,7 +63,8 @@ pub(super) fn confidence(diagnosis: &Diagnosis) -> String {
             format!("Inferred: the state of the objects fits {fits}.{uncertain}{confirms}")
         }
         (Confidence::Unknown, _) if matches!(diagnosis.cause, Cause::Unknown) => {
-            "Unknown: no fact that Unwind reads shows a fault.".to_owned()
+            "Unknown: no fact that Unwind reads shows a fault. The entries of metadata.managedFields and the Events of the object would tell who works on it."
+                .to_owned()
         }
         (Confidence::Unknown, _) if matches!(diagnosis.cause, Cause::ControllerSilent { .. }) => {
             "Unknown: it has had less than a minute, and nothing else holds the object.".to_owned()
@@ -127,6 +129,8 @@ fn confirming(cause: &Cause) -> Option<&'static str> {
             "A refused update in the log of the kubelet, or of the program that clears the finalizer,"
         }
         Cause::LoadBalancerLeft => "An Event SyncLoadBalancerFailed about the Service",
+        Cause::ApiDown { .. } => "A dependent of this API, listed once its server answers,",
+        Cause::ConversionDown { .. } => "The log of the converter",
         _ => return None,
     })
 }
