@@ -5,7 +5,7 @@
 //! - A time that stands alone is a `<time>`, which the browser writes in the reader's zone (`view::moment`). A time inside a
 //!   sentence stays in UTC, with its date: sentences are copied into incident notes and compared with the logs of the cluster,
 //!   and the server makes some of them, which does not know the reader's zone.
-//! - The texts that only the server sends stand here too: its page about the journal, the title of a notification, the line of an
+//! - The texts that only the server sends stand here too: its pages about the journal and the notifications, the title of one, the line of an
 //!   attempt. One catalogue is one place to translate and to search. These texts also share their words with the page's: an
 //!   attempt and a notification are part of an advice, and objects, times and problems read the same everywhere.
 //! - They cost the page nothing: the linker leaves out of the module what only the server calls. (The module of the page holds

@@ -19,7 +19,7 @@
 //! | none | `POST /api/session`, `GET /healthz`, `GET /sign-in.js`, and the files of the page |
 //! | look | `GET /api/units`, `GET /api/units/{unit}`, `GET /api/trouble`, `GET /api/trouble/advice`, `GET /api/remedies`, `GET /api/plans/{plan}`, `GET /api/plans/{plan}/preflight`, `GET /api/runs/{run}`, `GET /api/runs/{run}/events` |
 //! | look | `GET /api/events`, `POST /api/session/link`, `GET /api/session/links`, `POST /api/session/links/{link}/end`, `POST /api/session/end` |
-//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /trouble/card`, `GET /trouble/note.txt`, `GET /trouble/note.md`, `GET /journal`, `GET /switched-off`, `GET /r/{run}/events.txt` |
+//! | look | `GET /`, `GET /u/{unit}`, `GET /u/{unit}/plan/{plan}`, `GET /r/{run}`, `GET /trouble`, `GET /trouble/card`, `GET /trouble/note.txt`, `GET /trouble/note.md`, `GET /journal`, `GET /notifications`, `GET /switched-off`, `GET /r/{run}/events.txt` |
 //! | look | the topics `units`, `unit:{unit}`, `run:{run}`, `trouble` |
 //! | look | the records `cluster`, `unit`, `run`, `object`, `edge`, `hiddenKind`, `step`, `event`, `diagnosis` |
 //! | act | `POST /api/plans`, `POST /api/plans/{plan}/preflight`, `POST /api/runs`, `POST /api/runs/{run}/pause`, `POST /api/runs/{run}/resume`, `POST /api/runs/{run}/stop` |
@@ -225,6 +225,7 @@ mod journal_page;
 mod kubelet_log;
 mod incident;
 mod metrics;
+mod notifications_page;
 mod page;
 mod plain;
 mod plans;

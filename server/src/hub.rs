@@ -17,6 +17,7 @@ mod cluster_state;
 mod confirmation;
 mod clock;
 mod completed_call;
+mod delivery_status;
 mod frame;
 mod handle;
 mod incoming;
@@ -59,6 +60,7 @@ use crate::{
 
 pub use self::{
     confirmation::{Start, TakenOn},
+    delivery_status::{DeliveryStatus, FailingDelivery, LostNotification},
     frame::{Frame, FrameKind, Subscription},
     handle::{HubClosed, HubHandle},
     incoming::{DiagnosisTime, Incoming, Reading, Remedies},
@@ -391,6 +393,13 @@ impl Hub {
             Incoming::PutBack { run, by, reply } => {
                 let begun = self.runs.put_back(&run, &by, &self.cluster, &self.chance)?;
                 send_reply(reply, begun);
+            }
+            Incoming::Delivery(status) => {
+                self.cluster.set_delivery(status);
+                self.topics.mark_stale();
+            }
+            Incoming::ReadDelivery { reply } => {
+                send_reply(reply, self.cluster.delivery().clone());
             }
             Incoming::ReadJournal { reply } => send_reply(reply, self.runs.journal_status()),
             Incoming::Release { run, by, reply } => {

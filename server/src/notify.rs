@@ -12,6 +12,8 @@
 //!   twice, with the same `id` and `at`.
 //! - One notification is sent at a time, in order, at most one in a second, as chats demand. After a failure all wait, for
 //!   1 s at first and for 5 min at most. After 24 h one is given up, which is logged and counted.
+//! - Every page says that notifications do not arrive, after a minute and for a day after one was given up: whoever relies on the
+//!   chat may have no Prometheus.
 
 mod format;
 mod notification;
@@ -45,7 +47,11 @@ use self::{
     outbox::{Outbox, Present},
     webhook::{Failure, Webhook},
 };
-use crate::{hub::HubHandle, metrics::NotifyMetrics, private_file};
+use crate::{
+    hub::{DeliveryStatus, FailingDelivery, HubClosed, HubHandle},
+    metrics::NotifyMetrics,
+    private_file,
+};
 
 /// The time between two looks at the trouble.
 const LOOK: Duration = Duration::from_secs(10);
@@ -55,6 +61,8 @@ const PACE: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_secs(1);
 /// The longest wait after a failure.
 const MAX_RETRY: Duration = Duration::from_secs(300);
+/// The time for which deliveries must fail before every page says so: a receiver that restarts is no news.
+const FAILING: SignedDuration = SignedDuration::from_secs(60);
 /// The version of the file's format.
 const VERSION: u32 = 2;
 
@@ -70,6 +78,10 @@ pub struct Notifier {
     clock: (Timestamp, Instant),
     /// Failures in a row.
     failures: u32,
+    /// The first of them, and the problem with the last one.
+    failing: Option<FailingDelivery>,
+    /// What the hub was told last.
+    told: DeliveryStatus,
     /// The earliest instant of the next delivery.
     next: Instant,
 }
@@ -106,8 +118,8 @@ impl Notifier {
         let metrics = NotifyMetrics::default();
         metrics.set_pending(outbox.len());
         let (clock, failures, next) = ((now, Instant::now()), 0, Instant::now());
-        let cluster = cluster.to_owned();
-        Self { hub, cluster, webhook, file, outbox, metrics, clock, failures, next }
+        let (cluster, failing, told) = (cluster.to_owned(), None, DeliveryStatus::default());
+        Self { hub, cluster, webhook, file, outbox, metrics, clock, failures, failing, told, next }
     }
 
     /// Its counters.
@@ -138,6 +150,9 @@ impl Notifier {
                     }
                 }
                 () = sleep_until(self.next), if self.outbox.len() > 0 => self.deliver().await,
+            }
+            if self.tell().await.is_err() {
+                return;
             }
         }
     }
@@ -183,12 +198,31 @@ impl Notifier {
 
     fn give_up(&mut self, now: Timestamp) {
         let lost = self.outbox.give_up(now);
+        let has_forgotten = self.outbox.forget_lost(now);
         for notification in &lost {
-            self.log_lost(notification, "not delivered within 24 hours");
+            self.lose(notification, "not delivered within 24 hours", now);
         }
-        if !lost.is_empty() {
+        if has_forgotten || !lost.is_empty() {
             self.save();
         }
+    }
+
+    /// Tells the hub what a person should see to.
+    async fn tell(&mut self) -> Result<(), HubClosed> {
+        let now = self.now();
+        let is_old = |it: &&FailingDelivery| now.duration_since(it.since) >= FAILING;
+        let status = DeliveryStatus {
+            failing: self.failing.as_ref().filter(is_old).cloned(),
+            waiting: self.outbox.len(),
+            lost: self.outbox.lost().cloned().collect(),
+        };
+        // How many wait is news only for whoever reads that they do not arrive.
+        if status.problems() == 0 && self.told.problems() == 0 || status == self.told {
+            return Ok(());
+        }
+        self.hub.note_delivery(status.clone()).await?;
+        self.told = status;
+        Ok(())
     }
 
     /// Delivers the next notification.
@@ -200,17 +234,17 @@ impl Notifier {
         let wait = match delivered {
             Ok(()) => {
                 self.failures = 0;
+                self.failing = None;
                 self.outbox.take();
                 self.save();
                 PACE
             }
             Err(Failure::Refused(status)) => {
                 self.failures = 0;
+                self.failing = None;
                 if let Some(notification) = self.outbox.take() {
-                    self.log_lost(
-                        &notification,
-                        &format!("the receiver refuses it with status {status}"),
-                    );
+                    let why = format!("the receiver refuses it with status {status}");
+                    self.lose(&notification, &why, self.now());
                 }
                 self.save();
                 PACE
@@ -221,6 +255,8 @@ impl Notifier {
                 if self.failures == 1 {
                     tracing::warn!(receiver = %self.webhook.address(), reason = %failure, "a notification could not be delivered; it is tried again for 24 hours");
                 }
+                let since = self.failing.take().map_or_else(|| self.now(), |it| it.since);
+                self.failing = Some(FailingDelivery { since, why: failure.to_string() });
                 match failure {
                     Failure::Status(_, Some(after)) => wait.max(after.min(MAX_RETRY)),
                     _ => wait,
@@ -230,8 +266,9 @@ impl Notifier {
         self.next = Instant::now() + wait;
     }
 
-    /// The name of the root is left out of the log, because it is text of the cluster.
-    fn log_lost(&self, notification: &Notification, reason: &str) {
+    /// Gives a notification up. The name of its root is left out of the log, because it is text of the cluster.
+    fn lose(&mut self, notification: &Notification, reason: &str, now: Timestamp) {
+        self.outbox.lose(notification, reason, now);
         self.metrics.lost();
         let (cause, event) = (&notification.cause, notification.event.name());
         tracing::error!(receiver = %self.webhook.address(), cause, event, reason, "a notification is lost");

@@ -3,7 +3,10 @@
 mod test_server;
 
 use http::{Method, StatusCode};
-use server::hub::{HubHandle, Incoming, Refusal};
+use jiff::Timestamp;
+use server::hub::{
+    DeliveryStatus, FailingDelivery, HubHandle, Incoming, LostNotification, Refusal,
+};
 use teardown::{plan::StepId, run::RunCommand};
 use test_server::{TestServer, delta, reading, revision};
 use tokio::{sync::mpsc, time::Instant};
@@ -32,6 +35,29 @@ async fn event_log_is_read_from_its_first_line_as_records_and_as_text() {
     assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
     assert_eq!(answer.text, "1970-01-01 00:00:00 UTC Li started the run\n");
     assert_eq!(server.get("/r/nope/events.txt").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn notifications_that_do_not_arrive_have_a_page() {
+    let server = TestServer::new().await;
+    let arrives = server.get("/notifications").await.text;
+    assert!(arrives.contains("No notification is overdue"), "{arrives}");
+    let at = Timestamp::UNIX_EPOCH;
+    let failing = Some(FailingDelivery { since: at, why: "status 503".into() });
+    let (title, why) = ("dev: stuck, Pod <b>".into(), "the receiver refuses it".into());
+    let lost = vec![LostNotification { at, title, why }];
+    *server.hub.delivery.lock().unwrap() = DeliveryStatus { failing, waiting: 2, lost };
+    let text = server.get("/notifications").await.text;
+    for said in [
+        "No notification has been delivered since 1970-01-01 00:00:00 UTC",
+        "2 notifications wait for delivery",
+        "--notify-url",
+        "status 503",
+        "dev: stuck, Pod &lt;b&gt;",
+        "Given up 1970-01-01 00:00:00 UTC: the receiver refuses it.",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
 }
 
 #[tokio::test]

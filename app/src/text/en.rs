@@ -13,6 +13,7 @@ mod trouble;
 mod api_problem;
 mod demo;
 mod access;
+mod notifications;
 
 use teardown::message::State;
 
@@ -24,6 +25,7 @@ pub use self::{
     diagnosis::*,
     drawer::*,
     edge::{certainty, edge, edge_reversed, edge_sentence, must_outlive, reason},
+    notifications::*,
     plan::*,
     remedy::*,
     run::*,

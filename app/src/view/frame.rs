@@ -115,7 +115,8 @@ pub fn Frame(
                         {move || (!connection.is_signed_in()).then(banner::read_only)}
                         <p class="needs-script">{text::NEEDS_SCRIPT}</p>
                         {move || switched_off(off.get(), known)}
-                        {move || journal(badge)}
+                        {move || notice(badge, |card| card.journal, text::JOURNAL_NOTICE, "/journal", text::JOURNAL)}
+                        {move || notice(badge, |card| card.notifications, text::NOTIFICATIONS_NOTICE, "/notifications", text::NOTIFICATIONS)}
                     </div>
                     {children()}
                 </main>
@@ -207,15 +208,20 @@ fn read_only(connection: Connection) -> Option<AnyView> {
     })
 }
 
-/// Says that a person should see to the journal.
-fn journal(badge: Badge) -> Option<AnyView> {
-    let count = badge.count(|card| card.journal);
-    // The server writes that page, so the router must not look for it.
-    (count > 0).then(|| {
+/// Says that a person should see to something about the server, and leads to the page about it.
+fn notice(
+    badge: Badge,
+    problems: fn(&ClusterCard) -> usize,
+    words: &'static str,
+    address: &'static str,
+    name: &'static str,
+) -> Option<AnyView> {
+    // The server writes these pages, so the router must not look for them.
+    (badge.count(problems) > 0).then(|| {
         view! {
             <p class="banner warn">
                 {icon("icon-warning")}
-                <span>{text::JOURNAL_NOTICE} " " <a href="/journal" rel="external">{text::JOURNAL}</a></span>
+                <span>{words} " " <a href=address rel="external">{name}</a></span>
             </p>
         }
         .into_any()

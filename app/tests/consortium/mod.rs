@@ -57,6 +57,7 @@ fn cluster() -> Record {
     Record::Cluster(ClusterCard {
         switched_off: 0,
         journal: 0,
+        notifications: 0,
         name: "staging-eu-1".to_owned(),
         version: Some("v1.36.3".to_owned()),
         synced: true,

@@ -80,6 +80,7 @@ fn cluster(cause: AwayCause) -> ClusterCard {
         demo: Some(Demo { speed: 10, switches: switches.collect() }),
         switched_off: 2,
         journal: 1,
+        notifications: 1,
     }
 }
 

@@ -23,7 +23,7 @@ use teardown::{right::Right, run::RunId};
 use super::{
     AppState, Failure,
     access::Person,
-    plain::{cluster, escape, framed, heading, paragraph},
+    plain::{cluster, escape, framed, heading, paragraph, quote},
 };
 use crate::hub::{Blocks, JournalStatus, SetAside};
 
@@ -123,9 +123,4 @@ fn form(run: &str) -> String {
         escape(text::UNREADABLE_CHECKED),
         escape(&text::release(run)),
     )
-}
-
-/// The words of an error, which may repeat damaged bytes.
-fn quote(words: &str) -> String {
-    format!("<p class=\"quote\">{}</p>\n", escape(&text::visible(words)))
 }

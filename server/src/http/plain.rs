@@ -1,5 +1,5 @@
 //! The pages that need no module in the browser: the sign-in page, the page of a failed request, and the frame of those about the
-//! journal and about what is switched off, which has the links and the words of the app's frame. They have no inline script and no
+//! journal, about notifications and about what is switched off, which has the links and the words of the app's frame. They have no inline script and no
 //! inline style, and show no text from outside unescaped.
 //!
 //! # Decisions
@@ -171,6 +171,11 @@ fn document(language: &str, heading: &str, body: &str) -> Html<String> {
 /// A heading below that of the page.
 pub(super) fn heading(words: &str) -> String {
     format!("<h2>{}</h2>\n", escape(words))
+}
+
+/// The words of an error or of an object, which may be anything.
+pub(super) fn quote(words: &str) -> String {
+    format!("<p class=\"quote\">{}</p>\n", escape(&text::visible(words)))
 }
 
 /// A paragraph.

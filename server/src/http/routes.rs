@@ -13,8 +13,8 @@ use teardown::right::Right;
 
 use super::{
     AppState, advice, demo, event_log, events, guard::check_right, health, incident, journal_page,
-    kubelet_log, metrics as scrape, page, plain, plans, preflight, remedies, runs, session,
-    switched_off, units,
+    kubelet_log, metrics as scrape, notifications_page, page, plain, plans, preflight, remedies,
+    runs, session, switched_off, units,
 };
 
 /// A line of the table.
@@ -119,6 +119,7 @@ pub(super) fn pages(state: &AppState) -> Vec<Route> {
         get("/r/{run}/events.txt", Look, event_log::written),
         get("/journal", Look, journal_page::read),
         post("/journal/release", Act, journal_page::release),
+        get("/notifications", Look, notifications_page::read),
         get("/switched-off", Look, switched_off::read),
         post("/switched-off/put-back", Force, switched_off::put_back),
         post("/switched-off/resume", Act, switched_off::resume),

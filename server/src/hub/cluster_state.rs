@@ -29,6 +29,7 @@ use tokio::time::Instant;
 
 use super::{
     clock::Clock,
+    delivery_status::DeliveryStatus,
     incoming::{DiagnosisTime, Remedies},
     kubelet_answers::KubeletAnswers,
 };
@@ -61,6 +62,8 @@ pub(super) struct ClusterState {
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
     kubelet_answers: KubeletAnswers,
+    /// The state of the notifications about it.
+    delivery: DeliveryStatus,
     diagnosis_time: DiagnosisTime,
 }
 
@@ -91,6 +94,7 @@ impl ClusterState {
             opened: VecDeque::new(),
             read: None,
             kubelet_answers: KubeletAnswers::default(),
+            delivery: DeliveryStatus::default(),
             diagnosis_time: DiagnosisTime::default(),
         }
     }
@@ -141,6 +145,14 @@ impl ClusterState {
     }
 
     /// Keeps the state of the simulation.
+    pub(super) fn set_delivery(&mut self, status: DeliveryStatus) {
+        self.delivery = status;
+    }
+
+    pub(super) fn delivery(&self) -> &DeliveryStatus {
+        &self.delivery
+    }
+
     pub(super) fn set_demo(&mut self, demo: Demo) {
         self.demo = Some(demo);
     }

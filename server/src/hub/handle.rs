@@ -15,7 +15,7 @@ use teardown::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    JournalStatus, Refusal, Start, TakenOn,
+    DeliveryStatus, JournalStatus, Refusal, Start, TakenOn,
     frame::Subscription,
     incoming::{Incoming, Reading, Remedies},
 };
@@ -224,6 +224,22 @@ impl HubHandle {
         by: String,
     ) -> Result<Result<(), Refusal>, HubClosed> {
         self.request(|reply| Incoming::Command { run, command, by, reply }).await
+    }
+
+    /// Says that the state of the notifications has changed.
+    ///
+    /// # Errors
+    /// [`HubClosed`] if the process is ending.
+    pub async fn note_delivery(&self, status: DeliveryStatus) -> Result<(), HubClosed> {
+        self.mailbox.send(Incoming::Delivery(status)).await.map_err(|_| HubClosed)
+    }
+
+    /// The state of the notifications.
+    ///
+    /// # Errors
+    /// [`HubClosed`] if the process is ending.
+    pub async fn delivery(&self) -> Result<DeliveryStatus, HubClosed> {
+        self.request(|reply| Incoming::ReadDelivery { reply }).await
     }
 
     /// The state of the journal.

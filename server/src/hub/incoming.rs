@@ -20,7 +20,7 @@ use teardown::{
 };
 use tokio::{sync::oneshot, time::Instant};
 
-use super::{JournalStatus, NotKept, Refusal, Start, TakenOn, frame::Subscription};
+use super::{DeliveryStatus, JournalStatus, NotKept, Refusal, Start, TakenOn, frame::Subscription};
 
 /// The messages to the hub.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub enum Incoming {
     Observed(Vec<Observation>),
     /// The cluster is simulated, and this is the state of the simulation.
     Demo(Demo),
+    /// The state of the notifications has changed.
+    Delivery(DeliveryStatus),
     /// A call was completed.
     CallCompleted {
         /// The run that requested it.
@@ -242,6 +244,11 @@ pub enum Incoming {
         by: String,
         /// The channel for the reply.
         reply: oneshot::Sender<Result<(), Refusal>>,
+    },
+    /// A reader requests the state of the notifications.
+    ReadDelivery {
+        /// The channel for the reply.
+        reply: oneshot::Sender<DeliveryStatus>,
     },
     /// A reader requests the state of the journal.
     ReadJournal {

@@ -161,12 +161,15 @@ fn records(
     Ok(records)
 }
 
-/// Adds to the card of the cluster that the journal needs a person, and says the cause of each diagnosis.
+/// Adds to the card of the cluster that the journal or the notifications need a person, and says the cause of each diagnosis.
 fn complete(records: &mut [Arc<Record>], cluster: &ClusterState, runs: &Runs) {
     let is_incomplete = |it: &Record| matches!(it, Record::Cluster(_) | Record::Diagnosis(_));
     for record in records.iter_mut().filter(|record| is_incomplete(record)) {
         match Arc::make_mut(record) {
-            Record::Cluster(card) => card.journal = runs.journal_problems(cluster),
+            Record::Cluster(card) => {
+                card.journal = runs.journal_problems(cluster);
+                card.notifications = cluster.delivery().problems();
+            }
             Record::Diagnosis(card) => card.said = text::cause(&card.diagnosis),
             _ => {}
         }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use teardown::object::Uid;
 
 use super::notification::{Event, Notification};
+use crate::hub::LostNotification;
 
 /// The most notifications that wait for their delivery.
 const QUEUED: usize = 100;
@@ -25,6 +26,10 @@ const REPORTED: usize = 1_000;
 const WAITING: usize = 50;
 /// The time for which a root must be absent to count as resolved.
 pub(super) const SETTLED: SignedDuration = SignedDuration::from_secs(60);
+/// The most notifications that are remembered as lost.
+const LOST: usize = 20;
+/// The time for which one is remembered as lost.
+const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);
 /// The time after which an undelivered notification is given up.
 pub(super) const GIVE_UP: SignedDuration = SignedDuration::from_hours(24);
 
@@ -35,6 +40,9 @@ pub(super) struct Outbox {
     /// The roots that were reported as stuck, by their ids.
     reported: BTreeMap<String, Reported>,
     queue: VecDeque<Notification>,
+    /// Those that were given up or refused lately, the latest last.
+    #[serde(default)]
+    lost: VecDeque<LostNotification>,
     /// The times since which roots that were reported are absent.
     #[serde(skip)]
     absent: BTreeMap<String, Timestamp>,
@@ -124,6 +132,27 @@ impl Outbox {
         let (lost, kept): (VecDeque<_>, VecDeque<_>) = self.queue.drain(..).partition(is_old);
         self.queue = kept;
         lost.into()
+    }
+
+    /// Remembers that a notification does not arrive, for the page.
+    pub(super) fn lose(&mut self, notification: &Notification, why: &str, now: Timestamp) {
+        if self.lost.len() == LOST {
+            self.lost.pop_front();
+        }
+        let (title, why) = (notification.title.clone(), why.to_owned());
+        self.lost.push_back(LostNotification { at: now, title, why });
+    }
+
+    /// Forgets those that were lost long ago. Returns whether there were any.
+    pub(super) fn forget_lost(&mut self, now: Timestamp) -> bool {
+        let before = self.lost.len();
+        self.lost.retain(|it| now.duration_since(it.at) < REMEMBERED);
+        self.lost.len() < before
+    }
+
+    /// Those that were lost lately, the latest last.
+    pub(super) fn lost(&self) -> impl Iterator<Item = &LostNotification> {
+        self.lost.iter()
     }
 
     /// Whether a root was reported as stuck and has not been reported as resolved.

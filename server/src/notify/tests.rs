@@ -60,6 +60,7 @@ impl Trouble {
             in_time: 0,
             switched_off: 0,
             journal: 0,
+            notifications: 0,
             name: "test".into(),
             version: None,
             synced: !self.is_unlisted,
@@ -251,6 +252,8 @@ impl Receiver {
 struct Process {
     trouble: watch::Sender<Trouble>,
     metrics: NotifyMetrics,
+    /// What the hub was told last.
+    told: watch::Receiver<DeliveryStatus>,
     notifier: tokio::task::JoinHandle<()>,
 }
 
@@ -262,10 +265,16 @@ impl Process {
     fn with(state: &TempDir, receiver: &Receiver, begin: Instant, cluster: &str) -> Self {
         let (trouble, shown) = watch::channel(Trouble { is_unlisted: true, ..Trouble::default() });
         let (mailbox, mut incoming) = mpsc::channel(4);
+        let (tell, told) = watch::channel(DeliveryStatus::default());
         tokio::spawn(async move {
             while let Some(message) = incoming.recv().await {
-                let Incoming::Query { topic: Topic::Trouble, reply } = message else {
-                    panic!("{message:?}")
+                let reply = match message {
+                    Incoming::Query { topic: Topic::Trouble, reply } => reply,
+                    Incoming::Delivery(status) => {
+                        tell.send_replace(status);
+                        continue;
+                    }
+                    other => panic!("{other:?}"),
                 };
                 let records = shown.borrow().records();
                 let revision = Revision { boot: 1, count: 1 };
@@ -294,13 +303,24 @@ impl Process {
         let notifier = Notifier::over(hub, cluster, webhook, state.path(), now);
         let metrics = notifier.metrics();
         let notifier = tokio::spawn(notifier.run(CancellationToken::new()));
-        Self { trouble, metrics, notifier }
+        Self { trouble, metrics, told, notifier }
     }
 
     /// Shows this for a time.
     async fn show(&self, trouble: Trouble, seconds: u64) {
         self.trouble.send_replace(trouble);
         sleep(Duration::from_secs(seconds)).await;
+    }
+
+    /// What a person is told: since how many seconds deliveries fail and why, how many wait, and which are lost.
+    fn told(&self) -> String {
+        let status = self.told.borrow();
+        let second = |at: Timestamp| at.as_second() - 1_800_000_000;
+        let failing = status.failing.as_ref();
+        let failing = failing.map(|it| format!("failing since {}: {}, ", second(it.since), it.why));
+        let lost = status.lost.iter().map(|it| format!(", lost {}: {}", it.title, it.why));
+        let lost: String = lost.collect();
+        format!("{}{} wait{lost}", failing.unwrap_or_default(), status.waiting)
     }
 
     async fn kill(self) {
@@ -439,6 +459,37 @@ async fn notification_is_given_up_after_a_day_and_the_next_root_is_reported() {
     let before = receiver.events().len();
     process.show(Trouble::stuck(&["n1", "n2"]), 600).await;
     assert_eq!(receiver.events()[before..], ["stuck n2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn page_says_that_notifications_do_not_arrive_once_they_have_failed_for_a_minute() {
+    let (state, receiver, begin) = setup();
+    let process = Process::start(&state, &receiver, begin);
+    receiver.answer([503; 8]);
+    process.show(Trouble::stuck(&["n1"]), 50).await;
+    assert_eq!(process.told(), "0 wait", "a receiver that restarts is no news");
+    process.show(Trouble::stuck(&["n1"]), 30).await;
+    assert_eq!(process.told(), "failing since 10: status 503, 1 wait");
+    // It is taken again.
+    process.show(Trouble::stuck(&["n1"]), 300).await;
+    assert_eq!(process.told(), "0 wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn page_names_what_was_given_up_for_a_day_also_after_a_restart() {
+    let (state, receiver, begin) = setup();
+    receiver.answer([400]);
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble::stuck(&["n1", "n2"]), 60).await;
+    let lost = "0 wait, lost test: stuck, Node n1: the receiver refuses it with status 400";
+    assert_eq!(process.told(), lost);
+    process.kill().await;
+
+    let process = Process::start(&state, &receiver, begin);
+    process.show(Trouble::stuck(&["n1", "n2"]), 60).await;
+    assert_eq!(process.told(), lost);
+    process.show(Trouble::stuck(&["n1", "n2"]), 24 * 3_600).await;
+    assert_eq!(process.told(), "0 wait");
 }
 
 #[tokio::test(start_paused = true)]

@@ -168,6 +168,7 @@ impl World<'_> {
             demo: self.demo.cloned(),
             switched_off: switched_off(self.attempts.iter().copied(), self.index).len(),
             journal: 0,
+            notifications: 0,
         };
         let hidden = self.index.hidden_kinds().into_iter().map(
             |(resource, HiddenKind { cause, message, since })| {

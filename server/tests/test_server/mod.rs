@@ -20,8 +20,8 @@ use server::{
     demo::DemoCluster,
     http::{AppState, LocalAccess, Site, metrics_router, router},
     hub::{
-        DiagnosisTime, Frame, FrameKind, HubHandle, Incoming, JournalStatus, Reading, Refusal,
-        Subscription,
+        DeliveryStatus, DiagnosisTime, Frame, FrameKind, HubHandle, Incoming, JournalStatus,
+        Reading, Refusal, Subscription,
     },
 };
 use teardown::{
@@ -65,6 +65,8 @@ pub(crate) struct FakeHub {
     pub(crate) refusal: Arc<Mutex<Option<Refusal>>>,
     /// The state of its journal.
     pub(crate) journal: Arc<Mutex<JournalStatus>>,
+    /// The state of its notifications.
+    pub(crate) delivery: Arc<Mutex<DeliveryStatus>>,
 }
 
 pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
@@ -75,9 +77,11 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
         deltas,
         refusal: Arc::default(),
         journal: Arc::default(),
+        delivery: Arc::default(),
     };
     let (received, deltas, refusal, journal) =
         (fake.received.clone(), fake.deltas.clone(), fake.refusal.clone(), fake.journal.clone());
+    let delivery = fake.delivery.clone();
     tokio::spawn(async move {
         let receive = |text: String| received.lock().unwrap().push(text);
         while let Some(message) = incoming.recv().await {
@@ -174,6 +178,10 @@ pub(crate) fn fake_hub() -> (HubHandle, FakeHub) {
                 Incoming::Command { run, command, by, reply } => {
                     receive(format!("{command:?} {run} by {by}"));
                     let _ = reply.send(known(&Topic::Run(run)));
+                }
+                Incoming::Delivery(status) => *delivery.lock().unwrap() = status,
+                Incoming::ReadDelivery { reply } => {
+                    let _ = reply.send(delivery.lock().unwrap().clone());
                 }
                 Incoming::ReadJournal { reply } => {
                     let _ = reply.send(journal.lock().unwrap().clone());

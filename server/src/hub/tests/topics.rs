@@ -214,3 +214,24 @@ async fn reader_with_the_right_of_a_topic_may_see_every_record_of_it() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_page_says_that_notifications_do_not_arrive() {
+    let process = Process::start(&Disk::default());
+    process.list(SHOP).await;
+    let failing = FailingDelivery { since: fixture::now(), why: "no connection".into() };
+    let status = DeliveryStatus { failing: Some(failing), waiting: 1, lost: Vec::new() };
+    for (status, expected) in [(status, 1), (DeliveryStatus::default(), 0)] {
+        process.hub.note_delivery(status.clone()).await.unwrap();
+        assert_eq!(process.hub.delivery().await.unwrap(), status);
+        for topic in [Topic::Units, Topic::Trouble, Topic::Unit(UnitId::new("shop"))] {
+            let answer = process.hub.query(topic.clone()).await.unwrap().unwrap();
+            let Message::Snapshot { records, .. } = answer else { panic!("{answer:?}") };
+            let said = records.iter().find_map(|record| match record {
+                Record::Cluster(card) => Some(card.notifications),
+                _ => None,
+            });
+            assert_eq!(said, Some(expected), "{topic}");
+        }
+    }
+}
