@@ -131,7 +131,8 @@ struct Stop {
     /// The time of SIGTERM.
     since: Timestamp,
     until: Timestamp,
-    /// The time of SIGKILL: the end of what a preStop hook has left of the grace period. Without one it is the deletion timestamp.
+    /// The time of SIGKILL: the end of the grace period, or of what a preStop hook has left of it. A Pod that was deleted by force
+    /// before its end began has none.
     limit: Option<Timestamp>,
     /// The end of the Pod's grace period, if it is not the time of SIGKILL.
     grace_end: Option<Timestamp>,

@@ -1,6 +1,7 @@
 //! The end of a Pod's containers: preStop hooks, SIGTERM, and a runtime that fails.
 
 use sandbox::cluster::{DeleteOptions, Propagation::Background};
+use sandbox::fault::OperatingMode;
 use sandbox::object;
 use serde_json::{Value, json};
 
@@ -131,6 +132,38 @@ fn later_delete_does_not_cut_a_hook_short() {
     test.run(17);
     assert!(state(&test).get("running").is_some());
     test.until(5, "the end", |it| !it.has(POD));
+}
+
+#[test]
+fn later_delete_does_not_cut_a_stop_short() {
+    let slow = json!({"pod-delete.stage.kwok.x-k8s.io/delay": "1m"});
+    let mut test = running(&json!(null), 20, &slow);
+    test.delete(POD, Background);
+    test.run(1);
+    let sooner = DeleteOptions { grace_period_seconds: Some(2), ..DeleteOptions::default() };
+    test.try_delete(POD, &sooner).unwrap();
+    test.run(17);
+    assert!(state(&test).get("running").is_some());
+    test.until(5, "the end", |it| !it.has(POD));
+}
+
+#[test]
+fn kubelet_that_starts_again_stops_a_pod_with_the_shorter_grace_period() {
+    let hangs = json!({"unwind.test/pre-stop": "hangs"});
+    let mut test = running(&exec(&["drain"]), 3_600, &hangs);
+    test.delete(POD, Background);
+    test.run(1);
+    let sooner = DeleteOptions { grace_period_seconds: Some(10), ..DeleteOptions::default() };
+    test.try_delete(POD, &sooner).unwrap();
+    test.run(30);
+    assert!(state(&test).get("running").is_some(), "the hook goes on");
+    for mode in [OperatingMode::Off, OperatingMode::Running] {
+        assert!(test.controllers.set_mode("kubelet", mode));
+        test.run(1);
+    }
+    test.run(8);
+    assert!(state(&test).get("running").is_some(), "the hook runs again");
+    test.until(6, "the end", |it| !it.has(POD));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{Held, Stage, Stop, after, pod_status};
 use crate::controller::Next;
 use crate::controller::client::Client;
 use crate::controller::queue::later;
-use crate::controller::read::{list, number, time};
+use crate::controller::read::{list, number};
 use crate::controller::timing::UNMOUNT;
 use crate::status::Status;
 
@@ -33,8 +33,9 @@ impl Stop {
 }
 
 impl Held {
-    /// Begins to end a Pod's containers: their preStop hooks, or SIGTERM at once. The hooks run within the grace period, and no
-    /// later DELETE cuts them short: `SyncTerminatingPod` has a context of its own.
+    /// Begins to end a Pod's containers: their preStop hooks, or SIGTERM at once. The hooks and the containers have the grace period
+    /// of that moment, and no later DELETE cuts them short: `SyncTerminatingPod` has a context of its own. A kubelet that starts
+    /// again begins anew, with the period as it is then.
     pub(super) fn kill(&mut self, pod: &Value, client: &mut Client<'_>) {
         let now = client.steady();
         pod_status::announce(pod, "containers", list(pod, "/spec/containers"), client);
@@ -50,8 +51,7 @@ impl Held {
             }
             None => {
                 self.terminate(Some(pod), now);
-                // The grace period of a Pod that is being deleted may still be shortened.
-                if let (Stage::Stopping(stop), Some(_)) = (&mut self.stage, self.shutdown) {
+                if let Stage::Stopping(stop) = &mut self.stage {
                     stop.limit = Some(later(now, most));
                 }
             }
@@ -149,11 +149,8 @@ impl Held {
         client: &mut Client<'_>,
     ) -> Result<Next, Status> {
         let now = client.steady();
-        // The grace period may have been shortened since.
-        let deadline = pod.and_then(|it| time(it, "/metadata/deletionTimestamp"));
-        let deadline = stop.limit.or_else(|| deadline.map(|it| client.steady_at(it)));
-        let is_killed = deadline.is_some_and(|it| it <= now);
-        let deadline = deadline.unwrap_or(stop.until);
+        let is_killed = stop.limit.is_some_and(|it| it <= now);
+        let deadline = stop.limit.unwrap_or(stop.until);
         let until = stop.until.min(deadline.max(now));
         if let Some((pod, failure)) = pod.and_then(|pod| Some((pod, stop.failure(pod)?))) {
             let due = failure.due(stop.since, until, deadline);
