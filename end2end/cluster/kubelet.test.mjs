@@ -64,6 +64,28 @@ test('busy volume holds its Pod with the recorded words until it is released', o
 	await cluster.until(pods, (found) => found.length === 0, { what: 'the Pod gone' });
 });
 
+/** Kubernetes issue 83916. Once this fails, the text of `RemedyAct::ShortenGrace` and the sandbox's kubelet are out of date. */
+test('second DELETE with a shorter grace period does not cut a running preStop hook short', options, async () => {
+	const grace = 15;
+	const namespace = 'pre-stop-shortened';
+	await cluster.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
+	await cluster.until(`/api/v1/namespaces/${namespace}/configmaps`, (found) => found.length > 0);
+	const hangs = { name: namespace, what: '', preStop: ['sleep', '600'], grace };
+	await cluster.apply(objectsOf(hangs, namespace, kubelet));
+	const pods = `/api/v1/namespaces/${namespace}/pods`;
+	await cluster.until(pods, ([pod]) => pod?.status?.phase === 'Running');
+	const began = Date.now();
+	await cluster.request('admin', 'DELETE', `${pods}/${podName}`);
+	await pause(1_000);
+	const { body } = await cluster.request('admin', 'DELETE', `${pods}/${podName}`, { gracePeriodSeconds: 4 });
+	assert.equal(body.metadata.deletionGracePeriodSeconds, 4);
+	await cluster.until(pods, (found) => found.length === 0, { what: 'the Pod gone' });
+	assert.ok(Date.now() - began > (grace - 1) * 1_000, `gone after ${Date.now() - began} ms`);
+	const log = await readFile(kubelet.log, 'utf8');
+	const overrun = log.split('\n').find((line) => line.includes('PreStop hook not completed') && line.includes(namespace));
+	assert.match(overrun ?? '', new RegExp(`gracePeriod=${grace}$`));
+});
+
 test('answers of nodes/proxy are the recorded ones', options, async () => {
 	await startKubelets(cluster);
 	/** Without what differs from answer to answer. @param {string} text */
