@@ -45,7 +45,7 @@ pub mod running_pods;
 mod protection;
 mod refused_update;
 mod replacement;
-mod static_pod;
+pub(crate) mod static_pod;
 mod storage;
 mod unanswered;
 mod unaware;

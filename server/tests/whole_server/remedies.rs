@@ -6,6 +6,7 @@ mod annotation;
 mod api;
 mod conversion;
 mod finalizer;
+mod grace;
 mod halt;
 mod in_use;
 mod last_look;

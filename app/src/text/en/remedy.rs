@@ -131,6 +131,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
             format!("Scale {target} to 0 and keep its claims")
         }
         RemedyAct::ScaleDown { .. } => format!("Scale {target} to 0"),
+        RemedyAct::ShortenGrace { .. } => format!("Shorten the grace period of {target}"),
         RemedyAct::SuspendParent => format!("Suspend {target}"),
         RemedyAct::DeleteAgain { .. } => {
             format!("Delete {target} again, with its dependents in the background")
@@ -266,6 +267,10 @@ fn remedy_does(act: &RemedyAct) -> String {
         RemedyAct::RetainVolume { was } => format!(
             "Sets the volume’s reclaim policy from {} to Retain. This interrupts nothing, and when the claim goes, the volume and its data stay. Do this first if the data may still be needed.",
             reclaim_policy(*was)
+        ),
+        RemedyAct::ShortenGrace { node } => format!(
+            "A second DELETE ends the grace period a minute from now. A kubelet that already stops the containers keeps to the old period (Kubernetes issue 83916, up to 1.36 at least): then restart the kubelet on node {}. It runs a preStop hook again and counts from its start: a minute and the time since the first DELETE. After that it cuts the hook off, and containers that still run get SIGKILL. A copied line leaves less with each second, and once its minute is over only 1 s.",
+            isolated(node)
         ),
         RemedyAct::SuspendParent => "It does not make its objects again until it is resumed.".to_owned(),
         RemedyAct::ScaleDown { replicas, keeps_claims } => format!(

@@ -11,7 +11,7 @@ use crate::object::Object;
 
 /// Whether a Pod is the mirror of a static one: the API server lets a kubelet create a Pod only with its Node as the owner
 /// (`plugin/pkg/admission/noderestriction/admission.go`).
-pub(super) fn is_mirror(object: &Object) -> bool {
+pub(crate) fn is_mirror(object: &Object) -> bool {
     object.owners.iter().any(|owner| &*owner.kind == "Node" && owner.group.is_empty())
 }
 

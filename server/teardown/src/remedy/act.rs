@@ -235,6 +235,11 @@ pub enum RemedyAct {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         keeps_claims: bool,
     },
+    /// Send DELETE again, with a shorter grace period.
+    ShortenGrace {
+        /// The node.
+        node: Arc<str>,
+    },
     /// Suspend a GitOps parent. Only runs do that.
     SuspendParent,
     /// Delete an object that uses the waiting one.
@@ -315,7 +320,9 @@ impl RemedyAct {
             | Self::SuspendParent
             | Self::RetainVolume { .. }
             | Self::ExemptNamespaces { .. } => Harm::Reversible,
-            Self::ScaleDown { .. } | Self::RestartNode { .. } => Harm::Interruption,
+            Self::ScaleDown { .. } | Self::ShortenGrace { .. } | Self::RestartNode { .. } => {
+                Harm::Interruption
+            }
             Self::IgnoreWebhook { .. }
             | Self::DeleteWebhookConfiguration
             | Self::DeleteApiService { .. } => Harm::SwitchesOff,

@@ -20,6 +20,8 @@ pub enum Loss {
     Network,
     /// The device stays allocated.
     Device,
+    /// The work that the containers have not finished when their time is over.
+    Unfinished,
     /// The workload does not run while it is scaled down.
     Workload,
     /// Logs and exit codes of completed Pods.

@@ -14,14 +14,45 @@ use super::{
     start_node::start,
 };
 use crate::{
-    diagnosis::{Cause, RuntimeState, kubelet_log::KubeletError},
+    diagnosis::{Cause, RuntimeState, kubelet_log::KubeletError, static_pod::is_mirror},
     object::{Facts, Object, ObjectRef},
 };
+
+/// The seconds that a shortened grace period leaves: the default of `terminationGracePeriodSeconds`, and the half minute by which the
+/// lines of a page may be behind. Without any, the DELETE would be one by force, which nobody confirms.
+const LEFT: i64 = 60;
 
 /// The grace period is not over.
 pub(super) fn within_grace(case: &Case<'_>, until: Timestamp) -> Vec<Remedy> {
     let wait = RemedyAct::Wait { reason: WaitReason::GracePeriod, until: Some(until) };
-    vec![Remedy::new(wait).named(Some(case.diagnosis.root.clone()))]
+    let wait = Remedy::new(wait).named(Some(case.diagnosis.root.clone()));
+    let shorter = case.pod().and_then(|(object, pod)| shorten(case, object, pod.node.as_ref()?));
+    [wait].into_iter().chain(shorter).collect()
+}
+
+/// Sends DELETE again with a shorter grace period, for a preStop hook that hangs or a program that does not heed SIGTERM.
+///
+/// The API server counts the period from the first DELETE, and makes one that is over by then one second (`BeforeDelete` in
+/// `staging/src/k8s.io/apiserver/pkg/registry/rest/delete.go`). So the time that has passed is added, and an old line
+/// leaves less.
+///
+/// A kubelet that is stopping the containers keeps to the longer period, although `pkg/kubelet/pod_workers.go` cancels the context of
+/// that: `SyncTerminatingPod` in `pkg/kubelet/kubelet.go` has one of its own, up to 1.36 at least
+/// (<https://github.com/kubernetes/kubernetes/issues/83916>). One that was restarted stops them anew, with the whole period as it is
+/// then. So a period that would end no earlier that way is not offered, nor is one where no container is left to stop.
+fn shorten(case: &Case<'_>, pod: &Object, node: &Arc<str>) -> Option<Remedy> {
+    let deletion = pod.deletion.as_deref()?;
+    let passed = case.now.duration_since(deletion.accepted()).as_secs().max(0);
+    let (seconds, left) = (passed + LEFT, deletion.at.duration_since(case.now).as_secs());
+    if seconds >= left || has_ended(pod) || is_mirror(pod) || case.index.is_in_gone_namespace(pod) {
+        return None;
+    }
+    let shorter = json!({ "gracePeriodSeconds": seconds });
+    let remedy = Remedy::new(RemedyAct::ShortenGrace { node: node.clone() })
+        .at(pod)
+        .with([command::describe(pod), command::delete(pod, &shorter)])
+        .loss([Loss::Unfinished]);
+    Some(remedy)
 }
 
 /// Whatever the kubelet does, it cannot report it in a namespace that does not exist.

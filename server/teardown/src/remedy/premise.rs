@@ -225,7 +225,9 @@ impl Remedy {
             RemedyAct::OutOfServiceTaint { node } | RemedyAct::DeleteNode { node } => {
                 found.extend(search.silent(node)?);
             }
-            RemedyAct::ForceDeletePod { node } => found.extend(search.node_of_pod(node)?),
+            RemedyAct::ForceDeletePod { node } | RemedyAct::ShortenGrace { node } => {
+                found.extend(search.node_of_pod(node)?);
+            }
             RemedyAct::RemoveFinalizer { .. } => {
                 found.extend(search.programs(&diagnosis.cause)?);
                 found.extend(search.in_use(target?)?);
@@ -317,7 +319,7 @@ impl<'a> Search<'a> {
         Some(self.silence(node, name).into_iter().chain([only]).collect())
     }
 
-    /// The node of a Pod that is forced, or that there is none.
+    /// The node of a Pod that is forced, or whose grace period is shortened, or that there is none.
     fn node_of_pod(self, name: &Arc<str>) -> Option<Vec<Premise>> {
         let reference = ObjectRef {
             group: "".into(),

@@ -1,6 +1,7 @@
 //! Remedies as text. The never-list and the order of harm are tested over a cluster with everything in it.
 
 mod collected;
+mod grace;
 mod job;
 mod kubelet;
 mod namespace;

@@ -6,17 +6,18 @@ use serde_json::json;
 use teardown::remedy::{NeedCode, RemedyAct, SwitchedOff};
 
 use super::{
-    annotation, api, conversion, finalizer, in_use, namespace, node, owner, pod, put_back,
+    annotation, api, conversion, finalizer, grace, in_use, namespace, node, owner, pod, put_back,
     race::{BY_A_PERSON, BY_A_RUN, BY_HAND, BY_NAME, Case, LEFT_OFF, Race},
     scale_down, spec_finalizer, webhook,
 };
 
 /// The races of every file. The test of each file runs its own.
-const RACES: [&[Race]; 12] = [
+const RACES: [&[Race]; 13] = [
     annotation::RACES,
     api::RACES,
     conversion::RACES,
     finalizer::RACES,
+    grace::RACES,
     in_use::RACES,
     namespace::RACES,
     node::RACES,

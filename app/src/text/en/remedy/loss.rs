@@ -48,6 +48,9 @@ fn loss(loss: Loss) -> &'static str {
         Loss::Directory => "A directory or control group of the Pod may stay on the node.",
         Loss::Network => "The Pod’s IP address and network interfaces stay reserved on the node.",
         Loss::Device => "The device stays allocated, and no other Pod can use it.",
+        Loss::Unfinished => {
+            "Whatever the containers have not finished by then is lost: a drain, a hand-over to a replica, writes that are only in memory."
+        }
         Loss::Workload => "The workload does not run until you scale it up again.",
         Loss::Output => "The logs and exit codes of the completed Pod are lost.",
         Loss::Data => "The data in the volume is destroyed.",

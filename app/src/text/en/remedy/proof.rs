@@ -24,6 +24,7 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         | RemedyAct::RepairDevices { .. }
         | RemedyAct::RepairDriver { part: DriverPart::Node, .. }
         | RemedyAct::RemoveManifest { .. }
+        | RemedyAct::ShortenGrace { .. }
         | RemedyAct::RestartKubelet { .. } => OF_KUBELET,
         RemedyAct::RepairDriver { part: DriverPart::Attacher, .. } => OF_ATTACHER,
         RemedyAct::RepairDriver { part: DriverPart::Provisioner, .. } => {

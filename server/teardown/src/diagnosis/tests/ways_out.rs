@@ -32,7 +32,7 @@ fn ways_out_of_each_cause_are_in_the_order_that_a_person_should_try_them() {
         writeln!(written, "{}: {}", situation.cause, ways.join(", ")).unwrap();
     }
     insta::assert_snapshot!(written, @r"
-    withinGrace: None wait
+    withinGrace: None wait, Interruption shortenGrace
     nodeSilent: None startNode, DataLoss outOfServiceTaint, DataLoss deleteNode, DataLoss forceDeletePod
     nodeMissing: None wait, None repairController, DataLoss forceDeletePod
     containersRunning: None endProcess, None restartKubelet, Interruption restartNode, DataLoss forceDeletePod

@@ -153,6 +153,25 @@ fn force_rests_on_the_pod_its_node_and_the_lease() {
 }
 
 #[test]
+fn shorter_grace_period_rests_on_the_pod_and_its_node() {
+    let index = fixture::index(
+        "
+        node n1
+        ns shop deleted=100
+        pod shop/a node=n1 deleted=100 grace=3600 containers=web:running
+        ",
+    );
+    insta::assert_debug_snapshot!(premises(&index, "shortenGrace"), @r#"
+    Some(
+        [
+            "Pod shop/a unchanged, once",
+            "Node n1 unchanged",
+        ],
+    )
+    "#);
+}
+
+#[test]
 fn force_where_the_node_is_gone_rests_on_its_absence() {
     let index = fixture::index(
         "

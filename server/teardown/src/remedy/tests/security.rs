@@ -28,6 +28,7 @@ fn words(act: &RemedyAct) -> Option<&'static str> {
         RemedyAct::OutOfServiceTaint { .. } => Some("a node marked as out of service"),
         RemedyAct::DeleteNode { .. } => Some("a Node deleted"),
         RemedyAct::ForceDeletePod { .. } => Some("a Pod deleted without a grace period"),
+        RemedyAct::ShortenGrace { .. } => Some("the grace period of a Pod shortened, never to 0"),
         RemedyAct::SuspendParent
         | RemedyAct::Wait { .. }
         | RemedyAct::Look
@@ -79,6 +80,7 @@ fn every_act_with_a_request_is_named_in_security_md() {
         RemedyAct::OutOfServiceTaint { node: "a".into() },
         RemedyAct::DeleteNode { node: "a".into() },
         RemedyAct::ForceDeletePod { node: "a".into() },
+        RemedyAct::ShortenGrace { node: "a".into() },
     ];
     for act in acts {
         let words = words(&act).unwrap();
