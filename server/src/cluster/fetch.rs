@@ -1,14 +1,20 @@
 //! Asks the cluster what diagnoses want to know beyond the watches: leases, Events, endpoints, our own name and rights.
 //!
 //! # Decisions
-//! - Nothing is asked while no deletion is in trouble: the hub says what is wanted. While nobody looks, leases alone are, because one
+//! - Nothing is asked while no deletion is in trouble: the hub says what is wanted. Only the checks of a plan ask for the lease of the
+//!   kube-controller-manager before that. While nobody looks, leases alone are, because one
 //!   has to be watched for as long as it is valid before it says that its holder is gone. A scrape of the metrics and the notifier
 //!   look too, or they would name other causes than an open page. The leases of nodes are also asked for while a page draws nodes.
 //! - One question at a time, at most ten a second, each with a deadline and a limit on what the answer may list. Each is asked
-//!   again after 20 s, so that two looks at a lease are far enough apart to see it move.
+//!   again after 20 s, so that two looks at a lease are far enough apart to see it move. The second look at the lease of the
+//!   kube-controller-manager comes after 3 s, because a person waits at the checks of a plan until it is seen to move.
 //! - A question that fails is asked again later each time. One that is throttled stops all others for as long.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use http::Method;
 use jiff::Timestamp;
@@ -38,6 +44,9 @@ use crate::chance::Chance;
 
 /// The time between two answers to one question.
 const AGAIN: Duration = Duration::from_secs(20);
+/// The time between the first two looks at the lease of the kube-controller-manager, which it renews every 2 s by default (`RetryPeriod`
+/// in `staging/src/k8s.io/component-base/config/v1alpha1/defaults.go`).
+const MOVES: Duration = Duration::from_secs(3);
 /// The time after which our own name is asked for again.
 const IDENTITY: Duration = Duration::from_secs(600);
 /// The time after which a right is asked for again: it may be granted while a person reads.
@@ -63,12 +72,14 @@ pub(super) async fn fetch(
     mut wanted: watch::Receiver<Wanted>,
 ) -> Result<(), HubGone> {
     let mut asked: BTreeMap<Question, Asked> = BTreeMap::new();
+    let mut answered: BTreeSet<Question> = BTreeSet::new();
     loop {
         let now = wanted.borrow_and_update().questions.clone();
         let gone: Vec<Question> =
             asked.keys().filter(|question| !now.contains(*question)).cloned().collect();
         for question in gone {
             asked.remove(&question);
+            answered.remove(&question);
             report.send(Observation::Unasked(question)).await?;
         }
         for question in now {
@@ -85,10 +96,12 @@ pub(super) async fn fetch(
         let Some((question, _)) = next else { continue };
         let answer = ask(&client, &question).await;
         if let Some(asked) = asked.get_mut(&question) {
+            let is_first = answer.is_ok() && answered.insert(question.clone());
             asked.failures = if answer.is_ok() { 0 } else { asked.failures.saturating_add(1) };
             let wait = match (&question, asked.failures) {
                 (Question::Identity, 0) => IDENTITY,
                 (Question::Permission(_), 0) => RIGHTS,
+                (Question::ManagerLease, 0) if is_first => MOVES,
                 (_, 0) => AGAIN,
                 (_, failures) => AGAIN + backoff(failures, &chance) * failures.min(10),
             };

@@ -74,6 +74,28 @@ async fn leases_are_read_again_after_twenty_seconds() {
     );
 }
 
+/// A person waits at the checks of a plan until the lease is seen to move.
+#[tokio::test(start_paused = true)]
+async fn second_look_at_the_lease_of_the_manager_comes_soon() {
+    let mut fetcher = Fetcher::start([Question::ManagerLease], |_| now(404, ""));
+    let mut begin = Instant::now();
+    let mut looks = Vec::new();
+    for _ in 0..4 {
+        assert_eq!(fetcher.next().await, "Leases([])");
+        looks.push(begin.elapsed());
+        begin = Instant::now();
+    }
+    assert_eq!(looks[1..], [MOVES, AGAIN, AGAIN]);
+    // Once nobody asked for a while, it begins anew.
+    fetcher.want.send(questions([])).unwrap();
+    assert_eq!(fetcher.next().await, "Some(Unasked(ManagerLease))");
+    fetcher.want.send(questions([Question::ManagerLease])).unwrap();
+    assert_eq!(fetcher.next().await, "Leases([])");
+    begin = Instant::now();
+    assert_eq!(fetcher.next().await, "Leases([])");
+    assert_eq!(begin.elapsed(), MOVES);
+}
+
 #[tokio::test(start_paused = true)]
 async fn nothing_is_asked_while_nothing_is_wanted() {
     let mut fetcher = Fetcher::start([], |_| now(404, ""));
