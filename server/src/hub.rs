@@ -180,6 +180,7 @@ impl Hub {
     #[must_use]
     pub fn wanting(mut self, wanted: watch::Sender<Wanted>) -> Self {
         self.wanted = Some(wanted);
+        self.preflights.watch();
         self
     }
 
@@ -356,7 +357,7 @@ impl Hub {
             }
             Incoming::ReadPreflight { plan, reply } => {
                 let known = self.read_plan(&plan);
-                send_reply(reply, known.map(|_| self.preflights.read(&plan)));
+                send_reply(reply, known.map(|_| self.preflights.read(&plan, &mut self.cluster)));
             }
             Incoming::Answered { plan, attempt, question, answer } => {
                 let now = self.cluster.now();

@@ -35,7 +35,8 @@ use super::{
 };
 use crate::journal::ClusterId;
 
-/// The time for which the cluster is asked about diagnoses that nobody reads, for more than leases.
+/// The time for which the cluster is asked about diagnoses that nobody reads, for more than leases, and about checks that nobody looks
+/// at.
 const ASKED_FOR: SignedDuration = SignedDuration::from_mins(1);
 /// The most diagnoses that are asked about before all others, with the rights that their ways out need: those that persons opened
 /// last.
@@ -61,6 +62,8 @@ pub(super) struct ClusterState {
     opened: VecDeque<(String, Vec<Question>)>,
     /// The last time at which somebody read something of the cluster.
     read: Option<Timestamp>,
+    /// The last time at which somebody looked at the checks of a plan that were not complete.
+    checked: Option<Timestamp>,
     kubelet_answers: KubeletAnswers,
     /// The state of the notifications about it.
     delivery: DeliveryStatus,
@@ -93,6 +96,7 @@ impl ClusterState {
             are_nodes_drawn: false,
             opened: VecDeque::new(),
             read: None,
+            checked: None,
             kubelet_answers: KubeletAnswers::default(),
             delivery: DeliveryStatus::default(),
             diagnosis_time: DiagnosisTime::default(),
@@ -290,11 +294,24 @@ impl ClusterState {
         }
     }
 
-    /// The questions of the diagnoses to the cluster. They are about leases alone while nobody reads the diagnoses.
+    /// Notes that somebody looks at the checks of a plan: they need the lease of the kube-controller-manager.
+    pub(super) fn note_checked(&mut self) {
+        self.checked = Some(self.clock.now());
+    }
+
+    /// The questions of the diagnoses and of preflights to the cluster. Those of diagnoses are about leases alone while nobody reads them.
     pub(super) fn wanted(&mut self) -> &Wanted {
         let now = self.clock.now();
-        if self.read.is_none_or(|at| now.duration_since(at) > ASKED_FOR) {
-            self.wanted = wanted_unread(self.derived.diagnoses());
+        let is_recent =
+            |at: Option<Timestamp>| at.is_some_and(|at| now.duration_since(at) <= ASKED_FOR);
+        let diagnoses = self.derived.diagnoses();
+        if !is_recent(self.read) {
+            self.wanted = wanted_unread(diagnoses);
+        }
+        if is_recent(self.checked) {
+            self.wanted.questions.insert(Question::ManagerLease);
+        } else if diagnoses.is_empty() {
+            self.wanted.questions.remove(&Question::ManagerLease);
         }
         &self.wanted
     }

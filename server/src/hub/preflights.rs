@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use jiff::Timestamp;
 use teardown::{
     plan::{Plan, PlanId},
-    preflight::{Answer, Preflight, PreflightView, QuestionId, Unasked, preflight},
+    preflight::{Answer, CheckState, Preflight, PreflightView, QuestionId, Unasked, preflight},
 };
 use tokio::sync::mpsc;
 
@@ -22,6 +22,8 @@ pub(super) struct Preflights {
     by_age: VecDeque<PlanId>,
     /// The channel to the cluster; without one, only the index is asked.
     requests: Option<mpsc::Sender<PreflightRequest>>,
+    /// Whether the cluster is asked what [`ClusterState::wanted`] says.
+    is_watching: bool,
     /// The number of preflights so far. An answer that belongs to an earlier one of the same plan is dropped.
     attempts: u64,
 }
@@ -32,14 +34,20 @@ impl Preflights {
         self.requests = Some(requests);
     }
 
+    /// The cluster is asked for leases from now on.
+    pub(super) fn watch(&mut self) {
+        self.is_watching = true;
+    }
+
     /// Starts a preflight of a plan, unless one is running.
     pub(super) fn start(
         &mut self,
         plan: &Plan,
         cluster: &mut ClusterState,
     ) -> Result<PreflightView, Refusal> {
-        if let Some((_, running)) = self.by_plan.get(&plan.id).filter(|(_, it)| it.is_running()) {
-            return Ok(running.view());
+        let known = self.read(&plan.id, cluster);
+        if known.state == CheckState::Running {
+            return Ok(known);
         }
         if !cluster.index().is_synced() {
             return Err(Refusal::NotReady);
@@ -47,8 +55,12 @@ impl Preflights {
         let current = cluster.current();
         let now = current.now;
         let mut started = preflight(plan, current.index, current.graph, current.diagnoses, now);
+        cluster.note_checked();
+        if !self.is_watching {
+            started.leave_manager();
+        }
         self.attempts += 1;
-        if started.is_running() {
+        if started.is_asking() {
             let questions = started.questions().to_vec();
             let request =
                 PreflightRequest { plan: plan.id.clone(), attempt: self.attempts, questions };
@@ -74,8 +86,15 @@ impl Preflights {
     }
 
     /// The last preflight of a plan, as it is shown.
-    pub(super) fn read(&self, plan: &PlanId) -> PreflightView {
-        self.by_plan.get(plan).map(|(_, it)| it.view()).unwrap_or_default()
+    pub(super) fn read(&mut self, plan: &PlanId, cluster: &mut ClusterState) -> PreflightView {
+        let Some((_, preflight)) = self.by_plan.get_mut(plan) else {
+            return PreflightView::default();
+        };
+        preflight.look_at_manager(cluster.index(), cluster.now());
+        if preflight.is_running() {
+            cluster.note_checked();
+        }
+        preflight.view()
     }
 
     /// Takes an answer of the API server.

@@ -1,6 +1,7 @@
 //! Facts that no watch brings, because their objects change too often or are too many: leases, Events, EndpointSlices. The
 //! cluster is asked for them while a deletion is late and somebody looks, and only for what a diagnosis can use, or the ways out of
-//! it; for leases whether somebody looks or not, and for those of nodes also while a page draws nodes.
+//! it; for leases whether somebody looks or not, for those of nodes also while a page draws nodes, and for that of the
+//! kube-controller-manager also while the checks of a plan are looked at.
 
 use std::{fmt, sync::Arc};
 

@@ -10,6 +10,8 @@
 //! - A dry run is asked for only where the API server itself stores the objects: an API server behind an APIService may
 //!   ignore `dryRun` and delete. For its kinds, only the rights are asked for (`question.rs`), and a note says that the rest
 //!   cannot be predicted.
+//! - The finisher of most finalizers of Kubernetes itself is the kube-controller-manager. Whether it runs shows only while somebody
+//!   looks at its lease, so that note comes last (`manager.rs`).
 //! - A check whose evidence is hidden finds nothing. One note says so, with the objects (`unseen.rs`).
 //! - Disruption budgets are information: only an eviction asks them, never a DELETE.
 
@@ -18,6 +20,7 @@ mod answer;
 mod card;
 mod finalizer;
 mod infrastructure;
+mod manager;
 mod note;
 mod parent;
 mod progress;
@@ -39,7 +42,7 @@ pub use self::{
     question::{Question, QuestionId, QuestionKind},
     read_failure::is_read_failure,
 };
-use self::{note::Notes, subject::Subject};
+use self::{manager::ManagerWatch, note::Notes, subject::Subject};
 use crate::{diagnosis::Diagnosis, graph::Graph, index::Index, plan::Plan};
 
 /// One check over the index.
@@ -64,7 +67,8 @@ const CHECKS: &[Check] = &[
     unseen::evidence,
 ];
 
-/// Begins the preflight of a plan: the checks over the index are made, and its questions wait for answers.
+/// Begins the preflight of a plan: the checks over the index are made, its questions wait for answers, and it watches the
+/// kube-controller-manager if the plan needs it.
 pub fn preflight(
     plan: &Plan,
     index: &Index,
@@ -77,7 +81,7 @@ pub fn preflight(
     for check in CHECKS {
         check(&subject, &mut notes);
     }
-    Preflight::new(notes.into_list(), plan, index, now)
+    Preflight::new(notes.into_list(), ManagerWatch::new(&subject), plan, index, now)
 }
 
 #[cfg(test)]

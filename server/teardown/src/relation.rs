@@ -38,7 +38,8 @@ pub(crate) use self::{
     declare::parent_of,
     field_manager::{has_name_of, is_a_program, is_called, is_distinct},
     finalizer::{
-        is_a_drivers, is_an_attachers, is_built_in, is_external, is_shipped_with, programs_of,
+        is_a_drivers, is_an_attachers, is_built_in, is_external, is_of_manager, is_shipped_with,
+        programs_of,
     },
     finish::{is_entitled, may_attach, may_delete_volumes},
     guard::{guarding_rule, is_covered_by, is_guarded_by, unevaluated},

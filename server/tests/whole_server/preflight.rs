@@ -6,7 +6,7 @@ use std::time::Duration;
 use sandbox::{
     cluster::Actor,
     control_plane::ControlPlane,
-    fault::{AdmissionDecision, ServerFault},
+    fault::{AdmissionDecision, OperatingMode, ServerFault},
     store::Key,
 };
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use teardown::{
     preflight::{Answer, CheckState, NoteCode, Predicted, PreflightView, Severity, Unasked},
     unit::UnitId,
 };
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::setup::{Server, answer_at, create, define};
@@ -94,6 +94,8 @@ fn describe(view: &PreflightView) -> Vec<String> {
         NoteCode::MayNotDelete { resource, .. } => format!("may not delete {resource}"),
         NoteCode::OnlyReviewed { resource, .. } => format!("only reviewed {resource}"),
         NoteCode::FinisherGone { finalizer, .. } => format!("nobody clears {finalizer}"),
+        NoteCode::ManagerSilent { .. } => "the manager is silent".to_owned(),
+        NoteCode::ManagerUnseen { .. } => "the manager cannot be seen".to_owned(),
         other => format!("{other:?}"),
     };
     view.notes
@@ -202,6 +204,11 @@ fn allow_some(world: &mut ControlPlane) {
     ]);
     let role = json!({"metadata": {"name": "some"}, "rules": rules});
     create(world, RBAC, "clusterroles", "", role);
+    bind_some(world);
+}
+
+/// Gives `li` the ClusterRole `some`.
+fn bind_some(world: &mut ControlPlane) {
     let subject = json!({"kind": "User", "name": "li", "apiGroup": RBAC});
     let role = json!({"kind": "ClusterRole", "name": "some", "apiGroup": RBAC});
     let binding = json!({"metadata": {"name": "some"}, "subjects": [subject], "roleRef": role});
@@ -283,6 +290,88 @@ async fn finalizer_without_a_program_is_found() {
     });
     let view = server.preflight().await;
     assert_eq!(describe(&view), ["Refusal nobody clears example.com/clean-up: held"]);
+}
+
+impl Server {
+    /// Turns the kube-controller-manager on or off.
+    fn set_manager(&self, mode: OperatingMode) {
+        self.sandbox.with(|world| world.controllers.set_manager(mode));
+    }
+
+    /// The times at which the lease of the kube-controller-manager was read.
+    fn looks_at_manager(&self) -> usize {
+        let is_look = |entry: &&sandbox::log::Entry| {
+            let key = entry.key.as_ref();
+            entry.verb == "get"
+                && entry.actor == "li"
+                && key.is_some_and(|it| &*it.plural == "leases")
+        };
+        self.sandbox.with(|world| world.cluster.log.entries().iter().filter(is_look).count())
+    }
+}
+
+/// The unit `shop`, in a cluster whose kube-controller-manager leads by a lease.
+fn led_shop(world: &mut ControlPlane) {
+    shop(world);
+    world.controllers.add_leader_election();
+    world.run_until_idle();
+}
+
+/// Only while somebody looks at the lease it shows that nobody renews it.
+#[tokio::test(start_paused = true)]
+async fn manager_that_is_off_is_found_and_its_deletion_then_waits_for_it() {
+    let server = Server::start(Actor { name: "li".into(), ..Actor::admin() }, led_shop);
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert_eq!(server.looks_at_manager(), 0, "no plan is checked");
+    let begin = Instant::now();
+    assert_eq!(describe(&server.preflight().await), [""; 0], "it renews its lease");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+
+    // Nobody looks at checks that are complete for long.
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let looks = server.looks_at_manager();
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert_eq!(server.looks_at_manager(), looks);
+
+    server.set_manager(OperatingMode::Off);
+    let begin = Instant::now();
+    let view = server.preflight().await;
+    assert_eq!(describe(&view), ["Refusal the manager is silent: shop"]);
+    let took = begin.elapsed();
+    let (least, most) = (Duration::from_secs(40), Duration::from_secs(50));
+    assert!((least..most).contains(&took), "{took:?}");
+
+    let namespace = Key::new("", "namespaces", "", "shop");
+    let run = server.run(&*server.plan("shop", Choices::default()).await).await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let left = server.sandbox.with(|world| world.cluster.get(&namespace).is_some());
+    assert!(left, "nobody empties it: {:?}", server.state(&run).await);
+    server.set_manager(OperatingMode::Running);
+    server.until("the namespace goes", |world| world.cluster.get(&namespace).is_none()).await;
+}
+
+/// The lease cannot be read.
+#[tokio::test(start_paused = true)]
+async fn manager_whose_lease_is_forbidden_accuses_nobody() {
+    let server = Server::start(li(), |world| {
+        led_shop(world);
+        let some = ["configmaps", "namespaces", "secrets"];
+        let rules = json!([
+            {"apiGroups": [""], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+            {"apiGroups": [""], "resources": some, "verbs": ["delete"]},
+        ]);
+        let others = world.cluster.kinds.iter().map(|kind| kind.group.to_string());
+        let others: Vec<String> =
+            others.filter(|it| !["", "coordination.k8s.io"].contains(&&**it)).collect();
+        let see =
+            json!({"apiGroups": others, "resources": ["*"], "verbs": ["get", "list", "watch"]});
+        let rules = rules.as_array().unwrap().iter().cloned().chain([see]).collect::<Vec<_>>();
+        let role = json!({"metadata": {"name": "some"}, "rules": rules});
+        create(world, RBAC, "clusterroles", "", role);
+        bind_some(world);
+        world.controllers.set_manager(OperatingMode::Off);
+    });
+    assert_eq!(describe(&server.preflight().await), ["Info the manager cannot be seen: shop"]);
 }
 
 /// A hub that knows the unit `shop`, its mailbox, and the preflights that it asks for.

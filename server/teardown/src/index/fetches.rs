@@ -127,6 +127,12 @@ impl Index {
         self.fetches.renewal(Question::ManagerLease, MANAGER, None)
     }
 
+    /// Whether the last look found no lease of the kube-controller-manager.
+    pub fn has_no_manager_lease(&self) -> bool {
+        let answer = self.fetches.answers.get(&Question::ManagerLease);
+        matches!(answer, Some(Ok(Answer::Leases(leases))) if leases.is_empty())
+    }
+
     /// The Events about an object, the latest last, or why they cannot be seen; `None` if there is no answer yet.
     pub fn events(&self, object: &Object) -> Option<Result<&[Event], &ApiProblem>> {
         let question = Question::Events { of: object.reference(), uid: object.uid.clone() };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
@@ -110,6 +111,16 @@ pub enum NoteCode {
     },
     /// The finalizer is one that a cloud controller clears, and none can be seen: it may run outside of the cluster.
     CloudControllerUnseen,
+    /// The kube-controller-manager, which has to finish the deletion of the objects, does not renew the lease by which it leads.
+    ManagerSilent {
+        /// The time at which we saw the lease change last, or saw it first.
+        since: Timestamp,
+    },
+    /// Whether the kube-controller-manager runs is not known.
+    ManagerUnseen {
+        /// The reason why its lease cannot be read; none if it can, and did not change for too short a time to tell.
+        said: Option<ApiProblem>,
+    },
     /// The kubelet of the Pods' node has stopped reporting.
     NodeSilent {
         /// The node.

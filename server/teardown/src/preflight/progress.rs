@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{
     answer::{Answer, merged},
     card::CheckState,
+    manager::ManagerWatch,
     note::{Note, NoteCode, Severity, Unasked},
     question::{Question, QuestionId, questions},
 };
@@ -31,6 +32,7 @@ pub struct Preflight {
     answers: BTreeMap<QuestionId, Answer>,
     /// Set once no more answers come: the reason why some are missing, if any are.
     ended: Option<Option<Unasked>>,
+    manager: ManagerWatch,
     at: Timestamp,
 }
 
@@ -43,6 +45,8 @@ pub struct PreflightView {
     pub checked: usize,
     /// The number of objects about which it is asked.
     pub total: usize,
+    /// Whether nothing but a word about the kube-controller-manager is still to come.
+    pub awaits_manager: bool,
     /// The time of the last answer; none before the first preflight.
     pub at: Option<Timestamp>,
     /// The notes, the worst first, at most 100, each with at most 10 of its objects.
@@ -55,10 +59,16 @@ pub struct PreflightView {
 
 impl Preflight {
     /// A preflight with these notes about the index, and with the questions about the plan.
-    pub(super) fn new(of_index: Vec<Note>, plan: &Plan, index: &Index, now: Timestamp) -> Self {
+    pub(super) fn new(
+        of_index: Vec<Note>,
+        manager: ManagerWatch,
+        plan: &Plan,
+        index: &Index,
+        now: Timestamp,
+    ) -> Self {
         let (questions, over) = questions(plan, index);
         let ended = questions.is_empty().then_some(None);
-        Self { of_index, questions, over, answers: BTreeMap::new(), ended, at: now }
+        Self { of_index, questions, over, answers: BTreeMap::new(), ended, manager, at: now }
     }
 
     /// The questions for the API server, in the order in which they are asked.
@@ -67,13 +77,30 @@ impl Preflight {
     }
 
     /// Whether answers are still to come.
-    pub fn is_running(&self) -> bool {
+    pub fn is_asking(&self) -> bool {
         self.ended.is_none()
+    }
+
+    /// Whether answers are still to come, or a word about the kube-controller-manager.
+    pub fn is_running(&self) -> bool {
+        self.is_asking() || self.manager.is_open()
+    }
+
+    /// Looks at what is known of the kube-controller-manager by now.
+    pub fn look_at_manager(&mut self, index: &Index, now: Timestamp) {
+        if self.manager.look(index, now) {
+            self.at = now;
+        }
+    }
+
+    /// Nobody looks at the lease of the kube-controller-manager, so no word about it comes.
+    pub fn leave_manager(&mut self) {
+        self.manager.give_up();
     }
 
     /// Takes the answer to a question.
     pub fn answer(&mut self, question: QuestionId, answer: Answer, now: Timestamp) {
-        if self.is_running() && self.questions.iter().any(|it| it.id == question) {
+        if self.is_asking() && self.questions.iter().any(|it| it.id == question) {
             self.answers.insert(question, answer);
             self.at = now;
         }
@@ -81,7 +108,7 @@ impl Preflight {
 
     /// No more answers come. `why` is the reason for those that are missing.
     pub fn end(&mut self, why: Option<Unasked>, now: Timestamp) {
-        if self.is_running() {
+        if self.is_asking() {
             self.ended = Some(why);
             self.at = now;
         }
@@ -91,6 +118,7 @@ impl Preflight {
     pub fn view(&self) -> PreflightView {
         let unanswered = |it: &&Question| !self.answers.contains_key(&it.id);
         let mut notes = merged(&self.of_index, &self.questions, &self.answers);
+        self.manager.add_to(&mut notes);
         let not_asked = |why| NoteCode::NotAsked { why };
         for object in &self.over {
             notes.add(Severity::Info, not_asked(Unasked::Limit), object.clone());
@@ -114,6 +142,7 @@ impl Preflight {
             state: if self.is_running() { CheckState::Running } else { CheckState::Done },
             checked: total - open,
             total,
+            awaits_manager: self.manager.is_open() && !self.is_asking(),
             at: Some(self.at),
             notes,
             more,

@@ -1,6 +1,7 @@
 mod answers;
 mod drivers;
 mod hidden;
+mod manager;
 mod questions;
 
 use std::fmt::Write;
@@ -84,6 +85,8 @@ fn short(code: &NoteCode) -> String {
             format!("cannot see {resource} for {finalizer}")
         }
         NoteCode::CloudControllerUnseen => "cloud controller unseen".to_owned(),
+        NoteCode::ManagerSilent { .. } => "manager is silent".to_owned(),
+        NoteCode::ManagerUnseen { said } => format!("manager unseen: {said:?}"),
         NoteCode::NodeSilent { node } => format!("node {node} is silent"),
         NoteCode::NodeNotReady { node } => format!("node {node} is not ready"),
         NoteCode::DriverMissing { driver, node } => format!("no {driver} on {node}"),

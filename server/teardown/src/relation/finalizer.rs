@@ -3,6 +3,9 @@
 
 use crate::object::Object;
 
+/// Set on a definition until its objects are gone. The API server clears it.
+const DEFINITION: &str = "customresourcecleanup.apiextensions.k8s.io";
+
 /// The finalizers that the API server and the controllers of the control plane clear, which no teardown deletes
 /// (<https://github.com/kubernetes/kubernetes>: `pkg/controller`, `staging/src/k8s.io/apiextensions-apiserver`).
 const BUILT_IN: &[&str] = &[
@@ -14,7 +17,7 @@ const BUILT_IN: &[&str] = &[
     "kubernetes.io/pv-controller",
     "kubernetes.io/vac-protection",
     "batch.kubernetes.io/job-tracking",
-    "customresourcecleanup.apiextensions.k8s.io",
+    DEFINITION,
     "networking.k8s.io/service-cidr-finalizer",
     "resource.kubernetes.io/delete-protection",
     "scheduling.k8s.io/podgroup-protection",
@@ -115,6 +118,11 @@ const PROJECTS: &[Project] = &[
 /// Whether the control plane clears the finalizer.
 pub(crate) fn is_built_in(finalizer: &str) -> bool {
     BUILT_IN.contains(&finalizer)
+}
+
+/// Whether a controller in the kube-controller-manager clears the finalizer.
+pub(crate) fn is_of_manager(finalizer: &str) -> bool {
+    is_built_in(finalizer) && finalizer != DEFINITION
 }
 
 /// Whether a CSI driver's own sidecars clear the finalizer of a volume or attachment (KEP-2644, `external-attacher`).

@@ -24,7 +24,7 @@ const LOOK_AGAIN: &str = "Repair it, then check again.";
 
 /// A preflight in sentences.
 pub fn preflight(view: &PreflightView) -> PreflightCard {
-    let PreflightView { state, checked, total, at, notes, more, refusals } = view;
+    let PreflightView { state, checked, total, at, notes, more, refusals, .. } = view;
     let mut cards: Vec<NoteCard> = notes.iter().map(card).collect();
     if *more > 0 {
         cards.push(NoteCard {
@@ -100,7 +100,12 @@ fn progress(view: &PreflightView) -> String {
         CheckState::NotRun => "Not checked yet.".to_owned(),
         CheckState::Running | CheckState::Done => {
             let (checked, total) = (view.checked, objects(view.total));
-            format!("Checked {checked} of {total}{at}: {}", found(view))
+            let more = if view.awaits_manager {
+                " Still to come, within 90 s: whether the kube-controller-manager runs."
+            } else {
+                ""
+            };
+            format!("Checked {checked} of {total}{at}: {}{more}", found(view))
         }
     }
 }
@@ -196,6 +201,7 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "It removes the load balancers of these Services. Without it, these Services stay after their deletion.",
             "Make sure that it runs. Most clouds run it outside the cluster.",
         ),
+        NoteCode::ManagerSilent { .. } | NoteCode::ManagerUnseen { .. } => manager(code),
         NoteCode::NodeSilent { node } => texts(
             format!("Node {} has stopped reporting", isolated(node)),
             "Nobody confirms that its Pods have ended, so they stay, and their claims and volumes with them.",
@@ -364,6 +370,32 @@ fn finisher(code: &NoteCode) -> (String, String, String) {
         _ => return (String::new(), String::new(), String::new()),
     };
     (title, STAY.to_owned(), what_to_do)
+}
+
+fn manager(code: &NoteCode) -> (String, String, String) {
+    const STAY: &str = "Its controllers finish the deletion of these objects. Without them, they and everything that waits for them stay.";
+    match code {
+        NoteCode::ManagerSilent { since } => (
+            "The kube-controller-manager does not renew its lease".to_owned(),
+            format!(
+                "The lease has not changed since {}, while Unwind watched. {STAY}",
+                absolute(*since)
+            ),
+            "Start it again first. If one runs that leads by another lease, this one is left over."
+                .to_owned(),
+        ),
+        NoteCode::ManagerUnseen { said } => (
+            "Whether the kube-controller-manager runs is not known".to_owned(),
+            match said {
+                Some(said) => format!("Its lease cannot be read: {}. {STAY}", quoted(said)),
+                None => format!(
+                    "Its lease has not changed, but it is valid for longer than a check lasts. {STAY}"
+                ),
+            },
+            "Make sure that it runs.".to_owned(),
+        ),
+        _ => (String::new(), String::new(), String::new()),
+    }
 }
 
 /// The findings that are answers of the API server.

@@ -114,6 +114,8 @@ fn preflight_that_ends_early_names_what_it_did_not_ask() {
     let view = preflight.view();
     assert_eq!((view.state, view.checked, view.total), (CheckState::Running, 1, 4));
     preflight.end(Some(Unasked::Time), fixture::now());
+    assert_eq!(preflight.view().state, CheckState::Running, "the manager is watched");
+    preflight.leave_manager();
     // An answer that comes late changes nothing.
     let late = question_about(&preflight, "b");
     preflight.answer(late, Answer::Old, fixture::now());

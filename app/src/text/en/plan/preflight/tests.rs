@@ -13,6 +13,7 @@ fn view(code: NoteCode, severity: Severity) -> PreflightView {
         state: CheckState::Running,
         checked: 40,
         total: 120,
+        awaits_manager: false,
         at: "2026-11-21T03:12:07Z".parse().ok(),
         notes: vec![note],
         more: 2,
@@ -127,4 +128,44 @@ fn words_of_the_cluster_are_shown_without_marks_of_direction() {
     let note = &preflight(&view(code, Severity::Refusal)).notes[0];
     assert_eq!(note.title, "Webhook x⟨U+202E⟩ denies the deletion");
     assert_eq!(note.meaning, "“no⟨U+202E⟩w”");
+}
+
+#[test]
+fn checks_that_wait_for_a_word_about_the_manager_say_so() {
+    let waiting = PreflightView {
+        checked: 120,
+        awaits_manager: true,
+        ..view(NoteCode::Budgets, Severity::Info)
+    };
+    assert_eq!(
+        preflight(&waiting).advice.confidence,
+        "Checked 120 of 120 objects at 2026-11-21 03:12:07 UTC: 1 piece of information so far… Still to come, within 90 s: whether the kube-controller-manager runs."
+    );
+    let done = PreflightView { state: CheckState::Done, awaits_manager: false, ..waiting };
+    assert!(preflight(&done).advice.confidence.ends_with(": 1 piece of information."));
+}
+
+#[test]
+fn manager_that_may_lead_elsewhere_is_not_said_to_be_dead() {
+    let note = |code| preflight(&view(code, Severity::Refusal)).notes.remove(0);
+    let since = "2026-11-21T03:11:20Z".parse().unwrap();
+    let silent = note(NoteCode::ManagerSilent { since });
+    assert_eq!(silent.title, "The kube-controller-manager does not renew its lease");
+    assert!(
+        silent
+            .meaning
+            .starts_with("The lease has not changed since 2026-11-21 03:11:20 UTC, while"),
+        "{}",
+        silent.meaning
+    );
+    assert!(silent.what_to_do.contains("leads by another lease"), "{}", silent.what_to_do);
+    let unseen = |said| note(NoteCode::ManagerUnseen { said });
+    let forbidden = unseen(Some("leases is forbidden".into()));
+    assert_eq!(forbidden.title, "Whether the kube-controller-manager runs is not known");
+    assert!(
+        forbidden.meaning.starts_with("Its lease cannot be read: “leases is forbidden”. "),
+        "{}",
+        forbidden.meaning
+    );
+    assert!(unseen(None).meaning.contains("valid for longer"), "{}", unseen(None).meaning);
 }
