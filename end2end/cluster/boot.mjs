@@ -80,12 +80,16 @@ export async function writeKubeconfigs(dir, access) {
 	await write(dir, 'kwok.kubeconfig', kubeconfig(access, ['system:kwok']));
 }
 
-/** Starts the controllers, the scheduler and the nodes. @param {SupervisedServers} servers @param {{until: import('./until.mjs').Until, apply: (objects: KubeObject[]) => Promise<void>}} cluster */
-export async function bootControllers(servers, cluster) {
+/**
+ * Starts the controllers, the scheduler and the nodes.
+ * @param {SupervisedServers} servers @param {{until: import('./until.mjs').Until, apply: (objects: KubeObject[]) => Promise<void>}} cluster
+ * @param {boolean} leads see `controllerManager`
+ */
+export async function bootControllers(servers, cluster, leads) {
 	const { dir } = servers;
 	const stages = (await readdir(join(here, 'stages'))).map((file) => join(here, 'stages', file));
 	await Promise.all([
-		servers.start(controllerManager(bin, dir)),
+		servers.start(controllerManager(bin, dir, leads)),
 		servers.start(scheduler(bin, dir)),
 		...nodes.map((node) => servers.start(machine(bin, dir, node, stages))),
 		cluster.apply([...nodes.map(nodeObject), ...clusterRights]),

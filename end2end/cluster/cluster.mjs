@@ -34,13 +34,14 @@ import { namespaceRights } from './users.mjs';
 
 /**
  * Starts a cluster. Builds the binaries first if they are missing, which takes minutes once.
- * @param {{dir?: string, sample?: boolean, programs?: boolean, log?: Log}} [options]
+ * @param {{dir?: string, sample?: boolean, programs?: boolean, leads?: boolean, log?: Log}} [options]
  *   dir: of its files; has to be new or empty, and is removed with the cluster. Default: a temporary directory.
  *   sample: with the sample application, settled
  *   programs: the API server reaches Pods through `cluster.network`, so that programs can run as Pods; see program.mjs
+ *   leads: the controller manager leads by a lease that it renews, as those of most clusters do
  * @returns {Promise<Cluster>}
  */
-export async function start({ dir, sample = false, programs = false, log = () => {} } = {}) {
+export async function start({ dir, sample = false, programs = false, leads = false, log = () => {} } = {}) {
 	await build(log);
 	const began = performance.now();
 	const servers = new SupervisedServers(await emptyDirectory(dir));
@@ -54,7 +55,7 @@ export async function start({ dir, sample = false, programs = false, log = () =>
 		log(`API server answers after ${seconds(began)}`);
 		await writeKubeconfigs(servers.dir, access);
 		cluster = new Cluster(servers, access, log, network);
-		await bootControllers(servers, cluster);
+		await bootControllers(servers, cluster, leads);
 		log(`control plane ready after ${seconds(began)}`);
 		if (sample) {
 			await cluster.apply([...sampleObjects, ...namespaceRights]);

@@ -68,15 +68,15 @@ export const apiServer = (bin, dir, ports, policy, egress) => ({
 	],
 });
 
-/** @param {string} bin @param {string} dir @returns {Server} */
-export const controllerManager = (bin, dir) => ({
+/** @param {string} bin @param {string} dir @param {boolean} leads by a lease that it renews @returns {Server} */
+export const controllerManager = (bin, dir, leads) => ({
 	name: 'controller-manager',
 	rank: 2,
 	argv: [
 		join(bin, 'kube-controller-manager'),
 		`--kubeconfig=${join(dir, 'controller-manager.kubeconfig')}`,
 		'--secure-port=0',
-		'--leader-elect=false',
+		`--leader-elect=${leads}`,
 		'--use-service-account-credentials=true',
 		`--service-account-private-key-file=${join(dir, 'service-account.key')}`,
 		`--root-ca-file=${join(dir, 'ca.crt')}`,
