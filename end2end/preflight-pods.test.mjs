@@ -504,3 +504,32 @@ test('Pod whose claim is gone may stay, and stays while its mount is stale', onL
 	await kubelet.repair(found);
 	await gone(cluster, pods(unit, podName));
 });
+
+test('static Pod is predicted to stay, and is there again under another UID after a DELETE', options, async () => {
+	const unit = 'static';
+	const node = 'node-a';
+	await makeUnit(cluster, unit);
+	const { uid } = (await cluster.request('admin', 'GET', `/api/v1/nodes/${node}`)).body.metadata;
+	const source = { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': 'f1', 'kubernetes.io/config.mirror': 'f1' };
+	const mirror = pod(unit, `proxy-${node}`, { nodeName: node }, {
+		annotations: source,
+		ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node, uid, controller: true }],
+	});
+	const { name } = mirror.metadata;
+	await cluster.apply([mirror, pod(unit, 'free', { nodeName: node })]);
+	const [before] = (await running(unit, 2)).filter(({ metadata }) => metadata.name === name);
+	const stay = [`info: Static Pods of node ${node} stay`];
+	const found = await preflight(cluster, unit);
+	assert.deepEqual(findings(found, name), stay);
+	assert.deepEqual(findings(found, 'free'), []);
+	for (const each of [name, 'free']) {
+		await accepted(cluster, pods(unit, each));
+		await gone(cluster, pods(unit, each));
+	}
+	// The part of a kubelet that still has the file: `mirror_client.go` creates the Pod again.
+	await cluster.apply([mirror]);
+	const [again] = await running(unit, 1);
+	assert.equal(again.metadata.name, name);
+	assert.notEqual(again.metadata.uid, before.metadata.uid);
+	assert.deepEqual(findings(await preflight(cluster, unit), name), stay);
+});

@@ -72,6 +72,7 @@ pub(crate) use self::{
     finalizer::{cloud_controller, finisher},
     job::other_manager,
     pod::missing_driver,
+    static_pod::is_mirror,
     unreadable::says_unreadable,
 };
 pub use self::{

@@ -57,6 +57,7 @@ const CHECKS: &[Check] = &[
     finalizer::finishers,
     infrastructure::nodes,
     infrastructure::drivers,
+    unusual::static_pods,
     unusual::managed_jobs,
     unusual::missing_claims,
     infrastructure::provisioners,

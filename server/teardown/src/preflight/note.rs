@@ -131,6 +131,11 @@ pub enum NoteCode {
         /// The node.
         node: Arc<str>,
     },
+    /// The Pods stay because they are static: the kubelet of their node runs them from files, and would show each again after a DELETE.
+    StaticPods {
+        /// The node.
+        node: Arc<str>,
+    },
     /// The driver that has to unmount the Pods' volumes is not registered on their node.
     DriverMissing {
         /// The CSI driver.

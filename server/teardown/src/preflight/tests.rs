@@ -87,6 +87,7 @@ fn short(code: &NoteCode) -> String {
         NoteCode::CloudControllerUnseen => "cloud controller unseen".to_owned(),
         NoteCode::ManagerSilent { .. } => "manager is silent".to_owned(),
         NoteCode::ManagerUnseen { said } => format!("manager unseen: {said:?}"),
+        NoteCode::StaticPods { node } => format!("static on {node}"),
         NoteCode::NodeSilent { node } => format!("node {node} is silent"),
         NoteCode::NodeNotReady { node } => format!("node {node} is not ready"),
         NoteCode::DriverMissing { driver, node } => format!("no {driver} on {node}"),
@@ -547,4 +548,22 @@ fn job_of_another_controller_and_pod_without_its_claim_are_found() {
     Warning PersistentVolumeClaim shop/gone is missing: Pod shop/lost
     Info left to kueue.x-k8s.io/multikueue: Job shop/train
     "#);
+}
+
+/// Its node would make the mirror again, so that a plan keeps it.
+#[test]
+fn static_pods_that_a_plan_keeps_are_named_with_their_node() {
+    insta::assert_snapshot!(notes("
+        node n1
+        node n2
+        ns shop of=shop
+        pod shop/proxy-n1 of=shop owner=node/n1 node=n1
+        pod shop/proxy-n2 of=shop owner=node/n2 node=n2
+        pod shop/log-n2 of=shop owner=node/n2 node=n2
+        ds shop/agent of=shop
+        pod shop/agent-1 owner=ds/agent node=n1
+    "), @"
+    Info static on n2: Pod shop/log-n2, Pod shop/proxy-n2
+    Info static on n1: Pod shop/proxy-n1
+    ");
 }

@@ -5,9 +5,22 @@ use super::{
     subject::Subject,
 };
 use crate::{
-    diagnosis::other_manager,
-    object::{ObjectRef, PodReferenceKind},
+    diagnosis::{is_mirror, other_manager},
+    object::{Facts, ObjectRef, PodReferenceKind},
 };
+
+/// Static Pods of the unit. A plan keeps them, as all that an owner outside it would make again: a DELETE ends none of their containers,
+/// and the kubelet shows each again under a new UID (`pkg/kubelet/pod/mirror_client.go`). Only their node can end them.
+pub(super) fn static_pods(subject: &Subject<'_>, notes: &mut Notes) {
+    let kept = subject.plan.kept.iter().filter_map(|kept| subject.index().get(&kept.uid));
+    for object in kept.filter(|object| is_mirror(object)) {
+        if let Facts::Pod(pod) = &object.facts
+            && let Some(node) = pod.node.clone()
+        {
+            notes.add(Severity::Info, NoteCode::StaticPods { node }, object.reference());
+        }
+    }
+}
 
 /// Jobs whose Pods another controller counts, and so has to release.
 pub(super) fn managed_jobs(subject: &Subject<'_>, notes: &mut Notes) {

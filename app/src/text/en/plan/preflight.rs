@@ -202,6 +202,11 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "Make sure that it runs. Most clouds run it outside the cluster.",
         ),
         NoteCode::ManagerSilent { .. } | NoteCode::ManagerUnseen { .. } => manager(code),
+        NoteCode::StaticPods { node } => texts(
+            format!("Static Pods of node {} stay", isolated(node)),
+            "The kubelet runs them for as long as their files are there. A DELETE would end none of their containers, and the kubelet would create the Pods again. So their namespaces and what they need stay too.",
+            "To have them go, move their files out of the kubelet’s staticPodPath on the node, mostly /etc/kubernetes/manifests. Make the plan again once the kubelet has removed the Pods.",
+        ),
         NoteCode::NodeSilent { node } => texts(
             format!("Node {} has stopped reporting", isolated(node)),
             "Nobody confirms that its Pods have ended, so they stay, and their claims and volumes with them.",

@@ -169,3 +169,12 @@ fn manager_that_may_lead_elsewhere_is_not_said_to_be_dead() {
     );
     assert!(unseen(None).meaning.contains("valid for longer"), "{}", unseen(None).meaning);
 }
+
+#[test]
+fn static_pods_that_stay_are_ended_on_their_node() {
+    let code = NoteCode::StaticPods { node: "n1".into() };
+    let note = preflight(&view(code, Severity::Info)).notes.remove(0);
+    assert_eq!(note.title, format!("Static Pods of node {} stay", isolated("n1")));
+    assert!(note.meaning.contains("create the Pods again"), "{}", note.meaning);
+    assert!(note.what_to_do.contains("/etc/kubernetes/manifests"), "{}", note.what_to_do);
+}
