@@ -72,6 +72,7 @@ try {
 		'finished-run': `/r/${finished.run}`,
 		trouble: '/trouble',
 		journal: '/journal',
+		notifications: '/notifications',
 		'not-found': '/nowhere',
 		'switched-off': '/switched-off',
 		'signed-out': '/',

@@ -148,15 +148,17 @@ impl ClusterState {
         self.index.note_refused_update(uid, said, self.clock.now());
     }
 
-    /// Keeps the state of the simulation.
+    /// Keeps the state of the notifications.
     pub(super) fn set_delivery(&mut self, status: DeliveryStatus) {
         self.delivery = status;
     }
 
+    /// The state of the notifications.
     pub(super) fn delivery(&self) -> &DeliveryStatus {
         &self.delivery
     }
 
+    /// Keeps the state of the simulation.
     pub(super) fn set_demo(&mut self, demo: Demo) {
         self.demo = Some(demo);
     }
