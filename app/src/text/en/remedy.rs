@@ -29,7 +29,7 @@ use super::{
 pub(super) fn way(remedy: &Remedy, context: &str, offer: Option<WayOffer>) -> Way {
     let condition = |it: &Need| WayNeed { what: need(&it.code), holds: it.holds };
     let does = format!("{} {}", remedy_does(&remedy.act), remedy_proof(&remedy.act));
-    let sends = offer.is_some().then(|| requests(remedy)).flatten();
+    let sends = requests(remedy, offer.is_some());
     Way {
         title: remedy_title(&remedy.act, remedy.target.as_ref()),
         harm: remedy.harm,
