@@ -19,6 +19,7 @@ mod case;
 mod collected;
 mod command;
 mod control_plane;
+mod delete_user;
 mod finalizer;
 mod halt;
 mod job;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     act::{Loss, Remedy},
     case::{Case, EACH},
-    storage::delete_user,
+    delete_user::delete_user,
 };
 use crate::object::Object;
 

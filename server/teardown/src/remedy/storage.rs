@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
 use super::{
     act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason},
     case::{Case, EACH, workload_of},
     command::{self, Command, Purpose},
     control_plane,
+    delete_user::{delete_user, destroys_data},
     finalizer::{nudge, remove},
     pod::restart_kubelet,
-    reach::{GoingClaim, Reach},
+    reach::Reach,
     retain::retain,
     scale_down::scale_down,
 };
@@ -79,32 +78,6 @@ pub(super) fn copied(case: &Case<'_>, copies: &[ObjectRef]) -> Vec<Remedy> {
 fn look(case: &Case<'_>, name: &ObjectRef) -> Remedy {
     let commands = case.index.named(name).and_then(|object| command::describe(object));
     Remedy::new(RemedyAct::Look).named(Some(name.clone())).with([commands])
-}
-
-/// Deletes what the waiting object waits for, with what the garbage collector takes along.
-pub(super) fn delete_user(case: &Case<'_>, object: &Object, loss: Option<Loss>) -> Remedy {
-    let owned = case.sources(object, EdgeKind::Owns).map(|dependent| dependent.reference());
-    let mut dependents: Vec<ObjectRef> = owned.collect();
-    dependents.sort();
-    let takes_claims =
-        matches!(&object.facts, Facts::Workload(workload) if workload.claims_go_with_it);
-    let owned = case.sources(object, EdgeKind::Owns).filter(|_| takes_claims);
-    let mut going: Vec<_> = owned.filter_map(|claim| GoingClaim::of(case.index, claim)).collect();
-    going.sort_by(|a, b| a.claim.cmp(&b.claim));
-    let remedy = Remedy::new(RemedyAct::DeleteUser)
-        .at(object)
-        .with([
-            command::copy(object),
-            command::delete(object, &json!({ "propagationPolicy": "Background" })),
-        ])
-        .reach(Reach::of(dependents).with_going(going))
-        .loss(loss);
-    if takes_claims { destroys_data(remedy) } else { remedy }
-}
-
-fn destroys_data(mut remedy: Remedy) -> Remedy {
-    remedy.harm = Harm::DataLoss;
-    remedy.loss([Loss::Data])
 }
 
 /// A claim that nobody deletes is bound to the volume: the claim is what has to go.
