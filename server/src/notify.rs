@@ -80,7 +80,7 @@ pub struct Notifier {
     failures: u32,
     /// The first of them, and the problem with the last one.
     failing: Option<FailingDelivery>,
-    /// What the hub was told last.
+    /// The state that the hub was told last.
     told: DeliveryStatus,
     /// The earliest instant of the next delivery.
     next: Instant,

@@ -252,7 +252,7 @@ impl Receiver {
 struct Process {
     trouble: watch::Sender<Trouble>,
     metrics: NotifyMetrics,
-    /// What the hub was told last.
+    /// The state that the hub was told last.
     told: watch::Receiver<DeliveryStatus>,
     notifier: tokio::task::JoinHandle<()>,
 }
@@ -312,7 +312,7 @@ impl Process {
         sleep(Duration::from_secs(seconds)).await;
     }
 
-    /// What a person is told: since how many seconds deliveries fail and why, how many wait, and which are lost.
+    /// The state for a person: the second since which deliveries fail, the reason, the number that wait, and those that are lost.
     fn told(&self) -> String {
         let status = self.told.borrow();
         let second = |at: Timestamp| at.as_second() - 1_800_000_000;
@@ -469,7 +469,7 @@ async fn page_says_that_notifications_do_not_arrive_once_they_have_failed_for_a_
     process.show(Trouble::stuck(&["n1"]), 50).await;
     assert_eq!(process.told(), "0 wait", "a receiver that restarts is no news");
     process.show(Trouble::stuck(&["n1"]), 30).await;
-    assert_eq!(process.told(), "failing since 10: status 503, 1 wait");
+    assert_eq!(process.told(), "failing since 0: status 503, 1 wait");
     // It is taken again.
     process.show(Trouble::stuck(&["n1"]), 300).await;
     assert_eq!(process.told(), "0 wait");
@@ -481,7 +481,7 @@ async fn page_names_what_was_given_up_for_a_day_also_after_a_restart() {
     receiver.answer([400]);
     let process = Process::start(&state, &receiver, begin);
     process.show(Trouble::stuck(&["n1", "n2"]), 60).await;
-    let lost = "0 wait, lost test: stuck, Node n1: the receiver refuses it with status 400";
+    let lost = "0 wait, lost Stuck in test: Node n1 stopped reporting, so nobody confirms that its Pod ended.: the receiver refuses it with status 400";
     assert_eq!(process.told(), lost);
     process.kill().await;
 

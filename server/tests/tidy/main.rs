@@ -44,6 +44,7 @@ const CRATES: [(&str, &[&str]); 12] = [
             "server/src/notify/notification.rs",
             "server/src/http/preflight.rs",
             "server/src/http/journal_page.rs",
+            "server/src/http/notifications_page.rs",
             "server/src/http/incident.rs",
             "server/src/http/switched_off.rs",
             // The frame of the pages that need no script.

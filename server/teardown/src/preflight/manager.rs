@@ -23,7 +23,7 @@ use crate::{
 /// in 43 s.
 const LONGEST: SignedDuration = SignedDuration::from_secs(90);
 
-/// What a preflight finds out about the kube-controller-manager.
+/// The findings of a preflight about the kube-controller-manager.
 #[derive(Clone, Debug)]
 pub(super) struct ManagerWatch {
     /// The objects of the plan that it has to finish.
