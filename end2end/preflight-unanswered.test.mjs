@@ -150,9 +150,9 @@ test('kind that loses the verb delete after the plan is predicted to be refused,
 		const reviewed = 'info: Only the right to delete wares.warehouse.example was checked';
 		assert.deepEqual(findings(await preflights.check(plan), 'lamp'), [reviewed]);
 		bar();
-		// The API server and the program both ask for the discovery of an API only now and then.
+		// The API server and the program each ask for the discovery of an API once a minute, the one after the other at worst.
 		const isSeen = (/** @type {import('./cluster/preflight.mjs').Found} */ found) => !findings(found, 'lamp').includes(reviewed);
-		const found = await preflights.until(async () => plan, isSeen);
+		const found = await preflights.until(async () => plan, isSeen, 180_000);
 		assert.deepEqual(findings(found, 'lamp'), ['refusal: The API cannot delete wares.warehouse.example']);
 		assert.deepEqual(deletes, []);
 		assert.equal((await remove('admin', warehouse.pathTo(unit, 'wares', 'lamp'))).status, 405);

@@ -71,10 +71,11 @@ export class Preflights {
 
 	/**
 	 * Checks until the findings are as wanted.
-	 * @param {() => Promise<Json>} plan @param {(found: Found) => boolean} wanted @returns {Promise<Found>}
+	 * @param {() => Promise<Json>} plan @param {(found: Found) => boolean} wanted @param {number} [within] in ms
+	 * @returns {Promise<Found>}
 	 */
-	async until(plan, wanted) {
-		const deadline = performance.now() + timeout;
+	async until(plan, wanted, within = timeout) {
+		const deadline = performance.now() + within;
 		for (;;) {
 			const found = await this.check(await plan());
 			if (wanted(found)) return found;
