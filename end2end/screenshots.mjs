@@ -102,7 +102,7 @@ try {
 			for (const width of widths) {
 				await page.setViewportSize({ width, height: width < 500 ? 844 : 900 });
 				await page.goto(unwind.origin + path);
-				if (!isOut && !['not-found', 'journal', 'switched-off'].includes(name)) await page.getByText('Live', { exact: true }).waitFor();
+				if (!isOut && !['not-found', 'journal', 'notifications', 'switched-off'].includes(name)) await page.getByText('Live', { exact: true }).waitFor();
 				await page.waitForLoadState('load');
 				const height = Math.min(longest, await page.evaluate(() => document.documentElement.scrollHeight));
 				const taken = await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true, clip: { x: 0, y: 0, width, height } });
