@@ -424,7 +424,7 @@ async fn fields_keep_their_names() {
     problem refused: code message refusals
     problem refused.message: quoted
     problem refused.refusals: count next since
-    record cluster: diagnoses inTime journal kinds name objects switchedOff synced unreachable version
+    record cluster: diagnoses inTime journal kinds name notifications objects switchedOff synced unreachable version
     record cluster.unreachable: cause message since
     record cluster.unreachable.message: quoted
     record edge: from kind reason strength to

@@ -45,7 +45,7 @@ pub mod running_pods;
 mod protection;
 mod refused_update;
 mod replacement;
-pub(crate) mod static_pod;
+mod static_pod;
 mod storage;
 mod unanswered;
 mod unaware;
@@ -70,7 +70,7 @@ pub(crate) use self::{
     driver::driver_finisher,
     events::subjects,
     finalizer::{cloud_controller, finisher},
-    job::other_manager,
+    job::{TRACKING, other_manager},
     pod::missing_driver,
     static_pod::is_mirror,
     unreadable::says_unreadable,

@@ -229,13 +229,8 @@ pub struct ClusterCard {
     pub journal: usize,
     /// The number of things about the notifications that a person should see to: the receiver does not take them, or one was
     /// given up.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     pub notifications: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 /// A unit, as a row of the unit table and as the head of its page.

@@ -123,28 +123,20 @@ fn hook_that_fails_is_an_event_and_sigterm_follows_at_once() {
 }
 
 #[test]
-fn later_delete_does_not_cut_a_hook_short() {
-    let mut test = running(&exec(&["sleep", "20"]), 30, &json!({}));
-    test.delete(POD, Background);
-    test.run(1);
-    let sooner = DeleteOptions { grace_period_seconds: Some(2), ..DeleteOptions::default() };
-    test.try_delete(POD, &sooner).unwrap();
-    test.run(17);
-    assert!(state(&test).get("running").is_some());
-    test.until(5, "the end", |it| !it.has(POD));
-}
-
-#[test]
-fn later_delete_does_not_cut_a_stop_short() {
+fn later_delete_cuts_neither_a_hook_nor_a_stop_short() {
     let slow = json!({"pod-delete.stage.kwok.x-k8s.io/delay": "1m"});
-    let mut test = running(&json!(null), 20, &slow);
-    test.delete(POD, Background);
-    test.run(1);
-    let sooner = DeleteOptions { grace_period_seconds: Some(2), ..DeleteOptions::default() };
-    test.try_delete(POD, &sooner).unwrap();
-    test.run(17);
-    assert!(state(&test).get("running").is_some());
-    test.until(5, "the end", |it| !it.has(POD));
+    for (hook, grace, annotations) in
+        [(exec(&["sleep", "20"]), 30, json!({})), (json!(null), 20, slow)]
+    {
+        let mut test = running(&hook, grace, &annotations);
+        test.delete(POD, Background);
+        test.run(1);
+        let sooner = DeleteOptions { grace_period_seconds: Some(2), ..DeleteOptions::default() };
+        test.try_delete(POD, &sooner).unwrap();
+        test.run(17);
+        assert!(state(&test).get("running").is_some(), "{hook}");
+        test.until(5, "the end", |it| !it.has(POD));
+    }
 }
 
 #[test]

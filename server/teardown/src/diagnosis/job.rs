@@ -9,7 +9,7 @@ use super::{
 use crate::object::{Facts, Object, Phase, Pod};
 
 /// Set on the Pods of a Job until the Job has counted them.
-pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+pub(crate) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// The value of `spec.managedBy` that means the controller of the control plane, as no value does
 /// (`JobControllerName` in `staging/src/k8s.io/api/batch/v1/types.go`).
 const BUILT_IN: &str = "kubernetes.io/job-controller";

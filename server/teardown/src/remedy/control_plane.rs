@@ -7,9 +7,9 @@ use super::{
     case::Case,
     command::{self, Purpose, is_name},
     finalizer::{again, nudge, remove},
-    job::{TRACKING, delete_jobs},
+    job::delete_jobs,
 };
-use crate::diagnosis::Confidence;
+use crate::diagnosis::{Confidence, TRACKING};
 
 /// Repair the controller; then change the object, so that it is looked at now and not after a back-off of up to 1000 s. The
 /// garbage collector is not woken by that, and gets the DELETE again.

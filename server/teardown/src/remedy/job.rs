@@ -7,10 +7,7 @@ use super::{
     case::{Case, EACH},
     delete_user::delete_user,
 };
-use crate::object::Object;
-
-/// Set on the Pods of a Job until the Job has counted them.
-pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+use crate::{diagnosis::TRACKING, object::Object};
 
 /// Delete the Jobs of the Pods that wait: the controller of the control plane clears the finalizer of a Pod whose Job is gone, whoever
 /// the Job was left to (`syncOrphanPod` in `pkg/controller/job/job_controller.go`).

@@ -14,7 +14,7 @@ use super::{
     start_node::start,
 };
 use crate::{
-    diagnosis::{Cause, RuntimeState, kubelet_log::KubeletError, static_pod::is_mirror},
+    diagnosis::{Cause, RuntimeState, is_mirror, kubelet_log::KubeletError},
     object::{Facts, Object, ObjectRef},
 };
 
