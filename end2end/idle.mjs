@@ -16,8 +16,6 @@ const objects = 17_000;
 const eachUnit = 50;
 const atOnce = 40;
 const measured = 20_000;
-/** The time in ms after which an object is no longer new. */
-const aged = 75_000;
 /** The most of a core. */
 const goal = 0.02;
 /** Clock ticks per second in `/proc`, the same on every Linux. */
@@ -57,9 +55,7 @@ try {
 	unwind = await Unwind.start({ kubeconfig: cluster.kubeconfig, context: 'admin' });
 	const session = await Session.open(unwind);
 	await session.plan('unit-0');
-	// The controllers of new objects may still arrive, so the cards of their units are made again each second; see `NEW` in
-	// `server/teardown/src/world/overview_cards.rs`.
-	await sleep(aged);
+	await sleep(5_000);
 	await report('no reader', unwind.pid);
 	const stream = await fetch(`${unwind.origin}/api/events?topic=units`, { headers: { cookie: session.cookie } });
 	const read = stream.body.pipeTo(new WritableStream());

@@ -2,7 +2,7 @@
 //!
 //! # Decisions
 //! - A card of a unit that shows the passing of time is made again each time: one with an object that is being deleted, or that is so
-//!   new that its controller may still arrive, and one with an open run. So is one with a webhook configuration, which may
+//!   new that its controller, which is not there, may still arrive, and one with an open run. So is one with a webhook configuration, which may
 //!   guard any object of the cluster.
 //! - Where a list arrives, or a kind is hidden or shown, all cards of units are made again.
 //! - The card of a finished run never changes: no step of it is open, and nothing follows the end. Ended runs are kept for weeks, and a
@@ -98,10 +98,13 @@ impl OverviewCards {
 fn is_lasting(unit: &Unit, world: &World<'_>) -> bool {
     let is_quiet = |uid: &Uid| {
         world.index.get(uid).is_none_or(|object| {
+            let misses_controller =
+                object.controller().is_some_and(|owner| world.index.get(&owner.uid).is_none());
             let is_new = object
                 .created
                 .is_some_and(|created| world.now.duration_since(Timestamp::from(created)) < NEW);
-            object.deletion.is_none() && !is_new && !matches!(object.facts, Facts::Webhooks(_))
+            let may_change = misses_controller && is_new;
+            object.deletion.is_none() && !may_change && !matches!(object.facts, Facts::Webhooks(_))
         })
     };
     unit.members.iter().all(is_quiet)
@@ -146,6 +149,35 @@ mod tests {
         assert_eq!(*card, world.run_card(&run));
         cards.runs.values_mut().for_each(|card| card.by = "kept".into());
         cards.of_runs(&world)[0].by != "kept"
+    }
+
+    /// Whether the card of unit `shop` is made again at the next publication.
+    fn is_unit_made_again(text: &str) -> bool {
+        let index = fixture::index(text);
+        let graph = Graph::of(&index);
+        let units = units(&index, &graph);
+        let world = World {
+            cluster: "test",
+            demo: None,
+            index: &index,
+            graph: &graph,
+            units: &units,
+            runs: &[],
+            attempts: &[],
+            diagnoses: &[],
+            now: now(),
+        };
+        !is_lasting(&units[&UnitId::new("shop")], &world)
+    }
+
+    #[test]
+    fn card_of_a_unit_is_made_again_while_a_new_object_misses_its_controller() {
+        let pod = |age: &str| format!("ns shop of=shop\n pod shop/a of=shop owner=rs/web {age}");
+        assert!(is_unit_made_again(&pod("age=10")));
+        assert!(!is_unit_made_again(&pod("age=100")));
+        let whole = "ns shop of=shop age=10\n rs shop/web of=shop age=10\n pod shop/a of=shop owner=rs/web age=10";
+        assert!(!is_unit_made_again(whole), "age changes nothing about it");
+        assert!(is_unit_made_again("ns shop of=shop\n cm shop/a of=shop deleted=10"));
     }
 
     #[test]
