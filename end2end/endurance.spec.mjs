@@ -79,7 +79,7 @@ const moduleMemory = (page) =>
 		return { wasmPages: (whole - borrowed) / 65_536, wasm: whole - (blocks.length - 1) * (size + header) };
 	});
 
-/** The memory of a page after a collection, and the numbers of its nodes and listeners. @param {import('@playwright/test').Page} page */
+/** The memory of a page after a collection, the numbers of its nodes and listeners, and the size of its map. @param {import('@playwright/test').Page} page */
 async function measure(page) {
 	const session = await page.context().newCDPSession(page);
 	await session.send('Performance.enable');
@@ -89,7 +89,15 @@ async function measure(page) {
 	const metric = (/** @type {string} */ wanted) => metrics.find(({ name }) => name === wanted)?.value ?? Number.NaN;
 	const memory = await moduleMemory(page);
 	await session.detach();
-	return { ...memory, heap, nodes: metric('Nodes'), listeners: metric('JSEventListeners') };
+	const { shown, map } = await page.evaluate(() => {
+		const nodes = document.createTreeWalker(document);
+		let shown = 1;
+		while (nodes.nextNode()) shown++;
+		const box = document.querySelector('svg.graph')?.getAttribute('viewBox')?.split(' ').map(Number);
+		return { shown, map: box ? { width: box[2], height: box[3] } : {} };
+	});
+	// Nodes outside of the document are what was left behind. How many are in it depends on what is near on the map.
+	return { ...memory, heap, left: metric('Nodes') - shown, listeners: metric('JSEventListeners'), shown, ...map };
 }
 
 test('page that is open for an hour of changes keeps its size', async ({ cluster, unwind, visit }) => {
@@ -146,13 +154,17 @@ test('page that is open for an hour of changes keeps its size', async ({ cluster
 	const [early, late] = [[], []];
 	for (const part of [2, 3, 4]) early.push(await until((hour * part) / 8));
 	for (const part of [7, 8]) late.push(await until((hour * part) / 8));
+	const lasting = ['wasmPages', 'wasm', 'heap', 'left', 'listeners'];
 	const sizes = Object.keys(pages).flatMap((name) =>
-		Object.keys(early[0][name]).map((what) => ({
+		lasting.map((what) => ({
 			what: `${what} of the page ${name}`,
 			before: Math.max(...early.map((sizes) => sizes[name][what])),
 			after: Math.min(...late.map((sizes) => sizes[name][what])),
 		})),
 	);
+	const fresh = await measure(await open(`/u/${namespace}?view=map`));
+	for (const [what, more] of Object.entries({ width: 2, height: 2, shown: 1.1 }))
+		sizes.push({ what: `${what} of the map, beside a page that was opened now`, before: more * fresh[what], after: late[1].map[what] });
 	test.info().annotations.push({ type: 'size', description: JSON.stringify({ tides, sizes }) });
 	expect(sizes.filter(({ before, after }) => !(after <= before * allowed)), `grown in ${tides} tides`).toEqual([]);
 });

@@ -3,7 +3,8 @@
 //! A column is a rank on the longest path, so left is earlier; a lane is a group, stacked top to bottom in the groups'
 //! order. What holds for every answer: no two nodes overlap; every edge leads to a column further right, except one that
 //! closes a circle; and the same graph gives the same positions whatever order it is given in. A layout that goes on from
-//! an earlier one moves no node of it, whether nodes come or go, so its edges may lead back.
+//! an earlier one moves no node of it, whether nodes come or go, so its edges may lead back; where it has become much
+//! larger than it was made, it is made anew.
 
 mod extend;
 mod order;
@@ -89,6 +90,9 @@ pub struct Route {
     pub points: Vec<(f64, f64)>,
 }
 
+/// The columns of each rank: the left of each of its parts.
+pub type Columns = BTreeMap<usize, Vec<f64>>;
+
 /// Where everything is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
@@ -98,10 +102,14 @@ pub struct Layout {
     pub lanes: Vec<Lane>,
     /// Edges, in the order of their ends.
     pub edges: Vec<Route>,
+    /// All columns, also those where nothing stands any more.
+    pub columns: Columns,
     /// The drawing's width.
     pub width: f64,
     /// The drawing's height.
     pub height: f64,
+    /// Width and height when it was last made anew.
+    pub made: (f64, f64),
 }
 
 /// Distances.
@@ -124,7 +132,8 @@ pub(crate) mod gap {
     pub(crate) const BETWEEN: f64 = 24.0;
 }
 
-/// Places a graph. The nodes that `previous` has stay where they were, unless most nodes are new.
+/// Places a graph. The nodes that `previous` has stay where they were, unless most nodes are new or the drawing would
+/// become much larger than it was made.
 pub fn layout(graph: &Graph, previous: Option<&Layout>) -> Layout {
     let graph = in_order(graph);
     if let Some(extended) = previous.and_then(|previous| extend::extend(&graph, previous)) {

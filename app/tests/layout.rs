@@ -138,9 +138,14 @@ proptest! {
         let before = layout(&without(&graph, &added), None);
         prop_assume!(before.nodes.len() * 2 >= graph.nodes.len());
         let after = layout(&graph, Some(&before));
-        for (key, place) in &before.nodes {
-            prop_assert_eq!(place, &after.nodes[key]);
+        if after.made == before.made {
+            for (key, place) in &before.nodes {
+                prop_assert_eq!(place, &after.nodes[key]);
+            }
+        } else {
+            prop_assert_eq!(&after, &layout(&graph, None));
         }
+        prop_assert!(after.width <= before.width * 1.5 + 284.0 || after.made != before.made);
         prop_assert_eq!(after.nodes.len(), graph.nodes.len());
         prop_assert_eq!(no_overlap(&after), Ok(()));
         prop_assert_eq!(in_their_lanes(&graph, &after), Ok(()));
@@ -155,6 +160,35 @@ proptest! {
         prop_assert_eq!(no_overlap(&drawn), Ok(()));
         prop_assert_eq!(drawn.edges.len(), count);
     }
+}
+
+/// Three namespaces, where each second a Pod of the first is made before the one of the second before goes.
+#[test]
+fn what_comes_and_goes_keeps_the_size_of_the_drawing() {
+    let base: Vec<Node> = (0..9).map(|number| node(number, number / 3, 228.0, 54.0)).collect();
+    let edges = vec![(0, 1), (1, 2), (3, 4), (4, 5), (6, 7), (7, 8)];
+    let first = layout(&Graph { nodes: base.clone(), edges: edges.clone() }, None);
+    let mut drawn = first.clone();
+    for second in 0..200 {
+        let mut nodes = base.clone();
+        nodes.extend((second..second + 2).map(|pod| node(100 + pod, 0, 228.0, 54.0)));
+        let mut edges = edges.clone();
+        edges.extend([(9, 1), (10, 1)]);
+        drawn = layout(&Graph { nodes, edges }, Some(&drawn));
+        let of_before = (drawn.width - first.width) / 284.0;
+        assert!(of_before <= 2.0, "second {second}: {of_before} columns more");
+    }
+}
+
+/// Many new objects at once are no row of many columns.
+#[test]
+fn drawing_that_would_become_much_wider_is_made_anew() {
+    let base: Vec<Node> = (0..30).map(|number| node(number, number % 3, 228.0, 54.0)).collect();
+    let before = layout(&Graph { nodes: base.clone(), edges: Vec::new() }, None);
+    let mut nodes = base;
+    nodes.extend((100..120).map(|number| node(number, 0, 228.0, 54.0)));
+    let graph = Graph { nodes, edges: Vec::new() };
+    assert_eq!(layout(&graph, Some(&before)), layout(&graph, None));
 }
 
 #[test]

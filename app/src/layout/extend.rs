@@ -1,13 +1,17 @@
 //! A layout that goes on from an earlier one: no node that was there moves, so that a person finds again what they looked
 //! at. A new node goes to a free place of its lane, in the column that its edges ask for or in one further right; where
-//! there is none, the drawing becomes wider.
+//! there is none, the drawing becomes wider. Columns stay when their nodes go, so what comes and goes all day, like the
+//! Pods of a CronJob, has its places there and does not move the drawing's end further each time.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Area, Graph, Lane, Layout, Node, Place, Route, gap, route};
+use super::{Area, Columns, Graph, Lane, Layout, Node, Place, Route, gap, route};
 
-/// Places a graph whose nodes are in order. `None` where a drawing made anew is clearer: most nodes are new,
-/// or one of them does not fit into its lane.
+/// How much wider and higher than it was made a drawing may become.
+const GROWTH: f64 = 1.5;
+
+/// Places a graph whose nodes are in order. `None` where a drawing made anew is clearer: most nodes are new, one of them
+/// does not fit into its lane, or the drawing has become half as large again and more.
 pub(super) fn extend(graph: &Graph, previous: &Layout) -> Option<Layout> {
     let stays = |node: &Node| -> Option<Place> {
         let place = previous.nodes.get(&node.key)?;
@@ -24,23 +28,29 @@ pub(super) fn extend(graph: &Graph, previous: &Layout) -> Option<Layout> {
     let mut drawing = Drawing {
         lanes: previous.lanes.iter().filter(is_used).cloned().collect(),
         places: kept,
+        columns: previous.columns.clone(),
         width: previous.width,
         height: previous.height,
     };
     for node in 0..graph.nodes.len() {
         if drawing.places[node].is_none() {
             drawing.add(graph, node)?;
+            let (width, height) = previous.made;
+            let node = &graph.nodes[node];
+            let column = gap::COLUMN + node.width;
+            let lane = gap::BETWEEN + gap::HEAD + node.height + gap::LANE;
+            if drawing.width > width * GROWTH + column || drawing.height > height * GROWTH + lane {
+                return None;
+            }
         }
     }
     Some(drawing.into_layout(graph, previous))
 }
 
-/// The columns of the nodes in one rank: the left of each, and the right of the last.
-type Columns = BTreeMap<usize, Vec<f64>>;
-
 struct Drawing {
     lanes: Vec<Lane>,
     places: Vec<Option<Place>>,
+    columns: Columns,
     width: f64,
     height: f64,
 }
@@ -50,15 +60,15 @@ impl Drawing {
     fn add(&mut self, graph: &Graph, number: usize) -> Option<()> {
         let node = &graph.nodes[number];
         let lane = self.lane(node);
-        let columns = self.columns();
         let first = self.first_rank(graph, number);
-        let place = columns
+        let place = self
+            .columns
             .range(first..)
             .find_map(|(rank, lefts)| {
                 let areas = lefts.iter().filter_map(|left| self.free(node, lane, *left));
                 areas.min_by(|a, b| a.y.total_cmp(&b.y)).map(|area| Place { area, rank: *rank })
             })
-            .unwrap_or_else(|| self.widen(node, lane, &columns));
+            .unwrap_or_else(|| self.widen(node, lane));
         let bottom = place.area.y + place.area.height + gap::LANE;
         let (is_lowest, area) = (self.is_lowest(lane), &mut self.lanes[lane].area);
         if !is_lowest && bottom > area.y + area.height {
@@ -103,17 +113,6 @@ impl Drawing {
         })
     }
 
-    fn columns(&self) -> Columns {
-        let mut columns = Columns::new();
-        for place in self.places.iter().flatten() {
-            let lefts = columns.entry(place.rank).or_default();
-            if !lefts.contains(&place.area.x) {
-                lefts.push(place.area.x);
-            }
-        }
-        columns
-    }
-
     /// The uppermost free place in a column of a lane. Only the lowest lane has room below.
     fn free(&self, node: &Node, lane: usize, left: f64) -> Option<Area> {
         let area = self.lanes[lane].area;
@@ -136,7 +135,7 @@ impl Drawing {
     }
 
     /// A new column at the right of the drawing.
-    fn widen(&mut self, node: &Node, lane: usize, columns: &Columns) -> Place {
+    fn widen(&mut self, node: &Node, lane: usize) -> Place {
         let left = self.width - gap::EDGE - gap::LANE + gap::COLUMN;
         let more = gap::COLUMN + node.width;
         self.width += more;
@@ -145,7 +144,9 @@ impl Drawing {
         }
         let y = self.lanes[lane].area.y + gap::HEAD;
         let area = Area { x: left, y, width: node.width, height: node.height };
-        Place { area, rank: columns.last_key_value().map_or(0, |(rank, _)| rank + 1) }
+        let rank = self.columns.last_key_value().map_or(0, |(rank, _)| rank + 1);
+        self.columns.insert(rank, vec![left]);
+        Place { area, rank }
     }
 
     fn into_layout(self, graph: &Graph, previous: &Layout) -> Layout {
@@ -166,6 +167,14 @@ impl Drawing {
             }
         };
         let edges = graph.edges.iter().map(edge).collect();
-        Layout { edges, nodes, lanes: self.lanes, width: self.width, height: self.height }
+        Layout {
+            edges,
+            nodes,
+            lanes: self.lanes,
+            columns: self.columns,
+            width: self.width,
+            height: self.height,
+            made: previous.made,
+        }
     }
 }

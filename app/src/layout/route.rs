@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Area, Graph, Lane, Layout, Node, Place, Route, gap, order::Ordered, place::Placed};
+use super::{
+    Area, Columns, Graph, Lane, Layout, Node, Place, Route, gap, order::Ordered, place::Placed,
+};
 
 /// Makes the layout of what was placed.
 pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout {
@@ -50,7 +52,20 @@ pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout
         })
         .collect();
     let height = placed.lanes.last().map_or(0.0, |lane| lane.1) + gap::EDGE;
-    Layout { nodes, lanes, edges, width: right + gap::LANE + gap::EDGE, height }
+    let width = right + gap::LANE + gap::EDGE;
+    let columns = columns(&nodes);
+    Layout { nodes, lanes, edges, columns, width, height, made: (width, height) }
+}
+
+fn columns(nodes: &BTreeMap<Arc<str>, Place>) -> Columns {
+    let mut columns = Columns::new();
+    for place in nodes.values() {
+        let lefts = columns.entry(place.rank).or_default();
+        if !lefts.contains(&place.area.x) {
+            lefts.push(place.area.x);
+        }
+    }
+    columns
 }
 
 /// From the right of one node to the left of another.
