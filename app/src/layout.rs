@@ -90,8 +90,14 @@ pub struct Route {
     pub points: Vec<(f64, f64)>,
 }
 
-/// The columns of each rank: the left of each of its parts.
-pub type Columns = BTreeMap<usize, Vec<f64>>;
+/// A column in which nodes stand. A rank that was folded has several.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    /// Its rank.
+    pub rank: usize,
+    /// The left of its nodes.
+    pub left: f64,
+}
 
 /// Where everything is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,8 +108,8 @@ pub struct Layout {
     pub lanes: Vec<Lane>,
     /// Edges, in the order of their ends.
     pub edges: Vec<Route>,
-    /// All columns, also those where nothing stands any more.
-    pub columns: Columns,
+    /// All columns from left to right, also those where nothing stands any more.
+    pub columns: Vec<Column>,
     /// The drawing's width.
     pub width: f64,
     /// The drawing's height.

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Area, Columns, Graph, Lane, Layout, Node, Place, Route, gap, route};
+use super::{Area, Column, Graph, Lane, Layout, Node, Place, Route, gap, route};
 
 /// How much wider and higher than it was made a drawing may become.
 const GROWTH: f64 = 1.5;
@@ -50,7 +50,7 @@ pub(super) fn extend(graph: &Graph, previous: &Layout) -> Option<Layout> {
 struct Drawing {
     lanes: Vec<Lane>,
     places: Vec<Option<Place>>,
-    columns: Columns,
+    columns: Vec<Column>,
     width: f64,
     height: f64,
 }
@@ -61,14 +61,7 @@ impl Drawing {
         let node = &graph.nodes[number];
         let lane = self.lane(node);
         let first = self.first_rank(graph, number);
-        let place = self
-            .columns
-            .range(first..)
-            .find_map(|(rank, lefts)| {
-                let areas = lefts.iter().filter_map(|left| self.free(node, lane, *left));
-                areas.min_by(|a, b| a.y.total_cmp(&b.y)).map(|area| Place { area, rank: *rank })
-            })
-            .unwrap_or_else(|| self.widen(node, lane));
+        let place = self.free_from(node, lane, first).unwrap_or_else(|| self.widen(node, lane));
         let bottom = place.area.y + place.area.height + gap::LANE;
         let (is_lowest, area) = (self.is_lowest(lane), &mut self.lanes[lane].area);
         if !is_lowest && bottom > area.y + area.height {
@@ -113,6 +106,22 @@ impl Drawing {
         })
     }
 
+    /// The uppermost free place of a lane in the first rank that has one.
+    fn free_from(&self, node: &Node, lane: usize, first: usize) -> Option<Place> {
+        let mut found: Option<Place> = None;
+        for column in self.columns.iter().filter(|column| column.rank >= first) {
+            if found.is_some_and(|found| found.rank < column.rank) {
+                break;
+            }
+            if let Some(area) = self.free(node, lane, column.left)
+                && found.is_none_or(|found| area.y < found.area.y)
+            {
+                found = Some(Place { area, rank: column.rank });
+            }
+        }
+        found
+    }
+
     /// The uppermost free place in a column of a lane. Only the lowest lane has room below.
     fn free(&self, node: &Node, lane: usize, left: f64) -> Option<Area> {
         let area = self.lanes[lane].area;
@@ -144,8 +153,8 @@ impl Drawing {
         }
         let y = self.lanes[lane].area.y + gap::HEAD;
         let area = Area { x: left, y, width: node.width, height: node.height };
-        let rank = self.columns.last_key_value().map_or(0, |(rank, _)| rank + 1);
-        self.columns.insert(rank, vec![left]);
+        let rank = self.columns.last().map_or(0, |column| column.rank + 1);
+        self.columns.push(Column { rank, left });
         Place { area, rank }
     }
 

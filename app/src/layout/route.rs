@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Area, Columns, Graph, Lane, Layout, Node, Place, Route, gap, order::Ordered, place::Placed,
+    Area, Column, Graph, Lane, Layout, Node, Place, Route, gap, order::Ordered, place::Placed,
 };
 
 /// Makes the layout of what was placed.
@@ -57,12 +57,14 @@ pub(super) fn route(graph: &Graph, ordered: &Ordered, placed: &Placed) -> Layout
     Layout { nodes, lanes, edges, columns, width, height, made: (width, height) }
 }
 
-fn columns(nodes: &BTreeMap<Arc<str>, Place>) -> Columns {
-    let mut columns = Columns::new();
+/// The columns where nodes are, from left to right.
+fn columns(nodes: &BTreeMap<Arc<str>, Place>) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
     for place in nodes.values() {
-        let lefts = columns.entry(place.rank).or_default();
-        if !lefts.contains(&place.area.x) {
-            lefts.push(place.area.x);
+        let column = Column { rank: place.rank, left: place.area.x };
+        let at = columns.partition_point(|other| other.left < column.left);
+        if columns.get(at) != Some(&column) {
+            columns.insert(at, column);
         }
     }
     columns
