@@ -103,6 +103,7 @@ fn with_list(cause: &Cause, count: usize, name: &str) -> Option<Cause> {
         Cause::ClaimInUse { pods: objects }
         | Cause::ClaimHeldByCompletedPods { pods: objects }
         | Cause::InUse { users: objects }
+        | Cause::OwnersCircle { owners: objects }
         | Cause::Copied { copies: objects }
         | Cause::WebhookDown { configurations: objects, .. }
         | Cause::UpdateRejected { webhooks: objects }

@@ -83,6 +83,7 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::NamespaceGone => Cause::NamespaceGone,
         Cause::ManagerSilent => Cause::ManagerSilent,
         Cause::ControllerSilent { .. } => Cause::ControllerSilent { controller: shared("pv-protection") },
+        Cause::OwnersCircle { .. } => Cause::OwnersCircle { owners: vec![object("a"), object("b")] },
         Cause::FinisherGone { .. } => Cause::FinisherGone {
             finalizer: shared("a/b"),
             deleted: vec![object("operator")],

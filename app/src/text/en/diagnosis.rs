@@ -186,6 +186,16 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
         Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
             format!("It is in use by {}, which nobody is deleting.", names(users))
         }
+        Cause::OwnersCircle { owners } => match owners.as_slice() {
+            [one] => format!(
+                "{} is its own owner and was deleted with foreground deletion, so it waits for itself.",
+                named(one)
+            ),
+            some => format!(
+                "They own each other and were all deleted with foreground deletion, so each waits for another: {}.",
+                names(some)
+            ),
+        },
         Cause::Copied { copies } => {
             let these = if copies.len() == 1 { "this copy is" } else { "these copies are" };
             format!("It is being copied, and {these} not complete yet: {}.", names(copies))

@@ -240,6 +240,11 @@ pub enum Cause {
         /// The controller, by the name that kube-controller-manager gives it.
         controller: Arc<str>,
     },
+    /// Each of these owns the next, the last one the first, and each was deleted so that it waits for what it owns.
+    OwnersCircle {
+        /// The owners; one that owns itself is alone.
+        owners: Vec<ObjectRef>,
+    },
     /// The program that clears the finalizer is not there any more, or never was.
     FinisherGone {
         /// The finalizer.
@@ -288,7 +293,7 @@ pub enum Cause {
 
 impl Cause {
     /// The names of all causes.
-    pub const NAMES: [&str; 44] = [
+    pub const NAMES: [&str; 45] = [
         "withinGrace",
         "nodeSilent",
         "nodeMissing",
@@ -325,6 +330,7 @@ impl Cause {
         "namespaceGone",
         "managerSilent",
         "controllerSilent",
+        "ownersCircle",
         "finisherGone",
         "finisherNotReady",
         "finisherBusy",
@@ -374,6 +380,7 @@ impl Cause {
             Self::NamespaceGone => "namespaceGone",
             Self::ManagerSilent => "managerSilent",
             Self::ControllerSilent { .. } => "controllerSilent",
+            Self::OwnersCircle { .. } => "ownersCircle",
             Self::FinisherGone { .. } => "finisherGone",
             Self::FinisherNotReady { .. } => "finisherNotReady",
             Self::FinisherBusy { .. } => "finisherBusy",

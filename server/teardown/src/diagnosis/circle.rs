@@ -1,10 +1,13 @@
 //! Objects that wait for each other in a circle: each has an explanation, and none of them a root.
 //!
-//! The garbage collector breaks circles of owners itself, by taking `blockOwnerDeletion` off one of them (`attemptToDeleteItem` in
-//! `pkg/controller/garbagecollector/garbagecollector.go`). A circle that stays is one that it does not look at.
+//! The garbage collector breaks a circle of owners where one of them was deleted: it deletes the next one without
+//! `blockOwnerDeletion`. Where each of them was deleted with `foregroundDeletion` it only waits for their dependents, for ever
+//! (`attemptToDeleteItem` and `processDeletingDependentsItem` in `pkg/controller/garbagecollector/garbagecollector.go`). So it is
+//! with an object that owns itself. A second DELETE of one of them, with Background, lets all of them go. All of this was seen on a
+//! real control plane of 1.36.3.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
 };
 
@@ -16,6 +19,9 @@ use crate::{
     deadlines::Overdue,
     object::{Object, Uid},
 };
+
+/// The finalizer of an owner that waits for what it owns.
+const FOREGROUND: &str = "foregroundDeletion";
 
 /// A verdict for one object of each circle of waiting objects that no root explains, if it is late. `waits` are the objects
 /// that wait for others, in the order in which they are looked at, and `explained` those that wait for a root itself.
@@ -43,7 +49,7 @@ pub(super) fn roots<'a>(
             continue;
         }
         reach(vec![&object.uid], &mut reached);
-        found.push((*object, verdict(object)));
+        found.push((*object, verdict(case, object)));
     }
     found
 }
@@ -65,17 +71,48 @@ fn waits_for_itself(object: &Object, waiters: &HashMap<&Uid, Vec<(&Arc<Object>, 
     false
 }
 
-fn verdict(object: &Object) -> Verdict {
-    let is_owner = object.finalizers.iter().any(|it| &**it == "foregroundDeletion");
-    let cause = if is_owner {
-        Cause::ControllerSilent { controller: "garbage-collector-controller".into() }
-    } else {
-        Cause::Unknown
+/// The owners of an object, and their owners, back to the object itself, if each of them waits for what it owns.
+fn owners<'a>(case: &Case<'a>, object: &'a Arc<Object>) -> Option<Vec<&'a Arc<Object>>> {
+    let waits = |it: &Arc<Object>| {
+        it.deletion.is_some() && it.finalizers.iter().any(|it| &**it == FOREGROUND)
     };
-    let confidence = if is_owner { Confidence::Inferred } else { Confidence::Unknown };
-    let owners = object.owners.iter().take(3);
-    let owners = owners.map(|it| {
-        Evidence::field(object, "metadata.ownerReferences", format!("{} {}", it.kind, it.name))
+    let mut known: BTreeMap<&Uid, Option<&'a Arc<Object>>> = BTreeMap::new();
+    let mut next = VecDeque::from([object]);
+    while let Some(owned) = next.pop_front() {
+        for owner in owned.owners.iter().filter(|owner| owner.blocks) {
+            let Some(owner) = case.index.get(&owner.uid).filter(|owner| waits(owner)) else {
+                continue;
+            };
+            if owner.uid == object.uid {
+                let back = |it: &&'a Arc<Object>| known.get(&it.uid).copied().flatten();
+                return Some(std::iter::successors(Some(owned), back).collect());
+            }
+            if !known.contains_key(&owner.uid) {
+                known.insert(&owner.uid, Some(owned));
+                next.push_back(owner);
+            }
+        }
+    }
+    None
+}
+
+fn verdict(case: &Case<'_>, object: &Arc<Object>) -> Verdict {
+    let owns = |it: &Arc<Object>| {
+        let owners = it.owners.iter().take(3);
+        owners
+            .map(|owner| format!("{} {}", owner.kind, owner.name))
+            .map(|owner| Evidence::field(it, "metadata.ownerReferences", owner))
+            .collect::<Vec<_>>()
+    };
+    let Some(circle) = owners(case, object) else {
+        let verdict = Verdict::new(Cause::Unknown, object, Confidence::Unknown);
+        return verdict.with(owns(object));
+    };
+    let evidence = circle.iter().take(3).flat_map(|it| {
+        let held = Evidence::field(it, "metadata.finalizers", FOREGROUND);
+        owns(it).into_iter().chain([held])
     });
-    Verdict::new(cause, object, confidence).with(owners)
+    let evidence: Vec<Evidence> = evidence.collect();
+    let owners = circle.iter().map(|it| it.reference()).collect();
+    Verdict::new(Cause::OwnersCircle { owners }, object, Confidence::Confirmed).with(evidence)
 }

@@ -261,6 +261,7 @@ pub(crate) fn course(
         | Cause::StaticPod { .. }
         | Cause::UpdateRejected { .. }
         | Cause::ManagedElsewhere { .. }
+        | Cause::OwnersCircle { .. }
         | Cause::InUse { .. }
         | Cause::Copied { .. }
         | Cause::NamespaceGone

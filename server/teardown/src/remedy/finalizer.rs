@@ -213,6 +213,11 @@ pub(super) fn owners_again(case: &Case<'_>) -> Vec<Remedy> {
     owners.filter_map(|owner| again(case, owner)).collect()
 }
 
+/// One owner of a circle is enough: once it goes, nothing that the next one owns is left, and so on around.
+pub(super) fn circle(case: &Case<'_>) -> Vec<Remedy> {
+    case.root().and_then(|owner| again(case, owner)).into_iter().collect()
+}
+
 /// Sends DELETE again with Background, which takes `foregroundDeletion` and `orphan` off
 /// (`deletionFinalizersForGarbageCollection` in `staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go`).
 pub(super) fn again(case: &Case<'_>, object: &Object) -> Option<Remedy> {

@@ -61,6 +61,7 @@ pub(super) fn may_end_alone(case: &Case<'_>) -> bool {
         | Cause::FinisherNotReady { .. }
         | Cause::FinisherUnknown { .. }
         | Cause::ManagedElsewhere { .. }
+        | Cause::OwnersCircle { .. }
         | Cause::LoadBalancerLeft
         | Cause::CannotSee { .. }
         | Cause::Unknown => false,

@@ -132,6 +132,9 @@ fn expectation(diagnosis: &Diagnosis, course: &[Upcoming]) -> Option<&'static st
         Cause::ManagerSilent => {
             "Nothing. Once a kube-controller-manager leads again, it lists everything and continues within a minute."
         }
+        Cause::OwnersCircle { .. } => {
+            "Nothing, as long as each waits for the other. All of them go within seconds of a second DELETE of one."
+        }
         Cause::ControllerSilent { .. } => "After a restart it looks within a minute.",
         Cause::CannotSee { .. } | Cause::Unknown => "Not known.",
         Cause::WithinGrace { .. }

@@ -69,6 +69,9 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
         Cause::LoadBalancerLeft => {
             "remove the finalizer: the load balancer would stay in the cloud, and be charged for."
         }
+        Cause::OwnersCircle { .. } => {
+            "remove the finalizer by hand: a second DELETE does it without skipping the garbage collector."
+        }
         Cause::ManagerSilent | Cause::ControllerSilent { .. } => {
             "remove the finalizer by hand: the controller’s work would be skipped."
         }

@@ -104,6 +104,7 @@ impl From<Cause> for FlatCause {
             Cause::ClaimInUse { pods: objects }
             | Cause::ClaimHeldByCompletedPods { pods: objects }
             | Cause::InUse { users: objects }
+            | Cause::OwnersCircle { owners: objects }
             | Cause::UpdateRejected { webhooks: objects }
             | Cause::Copied { copies: objects } => Self { objects, ..flat },
             Cause::ContentUnseen { resources: names } => Self { names, ..flat },
@@ -220,6 +221,7 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "finisherNotReady" => Cause::FinisherNotReady { finalizer: finalizer?, finisher: object? },
         "finisherBusy" => Cause::FinisherBusy { finalizer: finalizer?, finisher: object? },
         "finisherUnknown" => Cause::FinisherUnknown { finalizer: finalizer?, possible: objects },
+        "ownersCircle" => Cause::OwnersCircle { owners: objects },
         "managedElsewhere" => {
             Cause::ManagedElsewhere { finalizer: finalizer?, manager: flat.controller? }
         }
@@ -295,6 +297,7 @@ mod tests {
             Cause::ManagerSilent,
             Cause::ControllerSilent { controller: text() },
             Cause::FinisherGone { finalizer: text(), deleted: vec![object()] },
+            Cause::OwnersCircle { owners: vec![object()] },
             Cause::FinisherNotReady { finalizer: text(), finisher: object() },
             Cause::FinisherBusy { finalizer: text(), finisher: object() },
             Cause::FinisherUnknown { finalizer: text(), possible: vec![object()] },

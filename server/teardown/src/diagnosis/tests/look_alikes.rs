@@ -3,7 +3,7 @@
 use super::*;
 
 /// A cause, objects that look as if it were theirs, and all verdicts on them, each with its root and how sure it is.
-const ALL: [(&str, &str, &str); 44] = [
+const ALL: [(&str, &str, &str); 45] = [
     (
         "withinGrace",
         "node n1\npod shop/web node=n1 deleted=400 grace=300 containers=c1:running preStop=yes",
@@ -226,6 +226,13 @@ const ALL: [(&str, &str, &str); 44] = [
         "cm shop/owner deleted=200 finalizers=foregroundDeletion
         cm shop/child owner=cm/owner deleted=200 finalizers=example.com/x",
         "finisherGone at ConfigMap  (Inferred)",
+    ),
+    // The garbage collector breaks it.
+    (
+        "ownersCircle",
+        "cm shop/a owner=cm/b deleted=200 finalizers=foregroundDeletion
+        cm shop/b owner=cm/a",
+        "controllerSilent at ConfigMap shop/a (Inferred)",
     ),
     (
         "finisherGone",

@@ -106,7 +106,7 @@ const fn of(cause: &'static str, objects: &'static str) -> Situation {
 }
 
 /// All of them, in the order of `Cause::NAMES`.
-pub(super) const ALL: [Situation; 44] = [
+pub(super) const ALL: [Situation; 45] = [
     of(
         "withinGrace",
         "node n1
@@ -284,6 +284,11 @@ pub(super) const ALL: [Situation; 44] = [
         ..of("managerSilent", "ns shop deleted=400")
     },
     of("controllerSilent", "cm shop/alone deleted=200 finalizers=foregroundDeletion\ncm shop/kept"),
+    of(
+        "ownersCircle",
+        "cm shop/a owner=cm/b deleted=200 finalizers=foregroundDeletion
+        cm shop/b owner=cm/a deleted=200 finalizers=foregroundDeletion",
+    ),
     Situation {
         gone: "deploy ops/operator",
         ..of(
