@@ -24,6 +24,7 @@ mod circle;
 mod collector;
 mod control_plane;
 mod course;
+mod dependents;
 mod driver;
 mod ended;
 mod events;
@@ -243,6 +244,7 @@ const DETECTORS: &[Detector] = &[
     storage::volume_released,
     storage::not_detached,
     protection::users,
+    dependents::listed,
     finalizer::program,
     unreadable::own_kind,
     refused_update::pod,

@@ -46,7 +46,7 @@ pub use self::{
     sidecars::Sidecars,
     status::{
         ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
-        Ending, Namespace, Node, OUT_OF_SERVICE,
+        DELETION_IS_BLOCKED, Ending, Namespace, Node, OUT_OF_SERVICE,
     },
     storage::{Claim, ClaimRef, Reclaim, Snapshot, SnapshotContent, Volume},
     uid::Uid,
@@ -260,6 +260,14 @@ impl Object {
             Facts::References(facts) => &facts.names,
             Facts::Parent(parent) => &parent.names,
             _ => &[],
+        }
+    }
+
+    /// The condition by which its operator says that it keeps it although it is being deleted.
+    pub fn blocked(&self) -> Option<&Condition> {
+        match &self.facts {
+            Facts::References(facts) => facts.blocked.as_deref(),
+            _ => None,
         }
     }
 

@@ -44,6 +44,7 @@ pub(crate) use self::{
     finish::{is_entitled, may_attach, may_delete_volumes},
     guard::{guarding_rule, is_covered_by, is_guarded_by, unevaluated},
     hint::hints_among,
+    refer::GATEWAY_API,
     storage::is_bound_pair,
 };
 pub use self::{

@@ -20,6 +20,7 @@ mod collected;
 mod command;
 mod control_plane;
 mod delete_user;
+mod driver_part;
 mod finalizer;
 mod halt;
 mod job;

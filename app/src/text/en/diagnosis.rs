@@ -3,6 +3,7 @@
 mod confidence;
 mod course;
 mod data;
+mod dependents;
 mod harm;
 mod incident;
 mod incident_note;
@@ -16,11 +17,14 @@ use teardown::{
     object::ObjectRef,
 };
 
-use self::kubelet::{failures, kubelet_error, kubelet_fact, not_in_log, runtime, unanswered};
 pub use self::{
     advice::{advice, resolved_in, stuck_in},
     incident::IF_NOBODY_ACTS,
     incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
+};
+use self::{
+    dependents::depended_on,
+    kubelet::{failures, kubelet_error, kubelet_fact, not_in_log, runtime, unanswered},
 };
 use super::{
     super::{absolute, isolated, named, names, visible, words},
@@ -183,6 +187,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(node),
             named(&diagnosis.root)
         ),
+        Cause::InUse { users } if diagnosis.is_kept_for_dependents() => depended_on(users),
         Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
             format!("It is in use by {}, which nobody is deleting.", names(users))
         }

@@ -61,6 +61,7 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
     match act {
         RemedyAct::Wait { .. } => "Wait".to_owned(),
         RemedyAct::Look => format!("Look at {target}"),
+        RemedyAct::DeleteDependents => format!("Delete the dependents of {target}"),
         RemedyAct::StartNode { node, .. } => format!("Bring node {} back", isolated(node)),
         RemedyAct::FreeMount { node, .. } => {
             format!("End what holds the mount on node {}", isolated(node))
@@ -167,6 +168,9 @@ fn remedy_does(act: &RemedyAct) -> String {
             format!("{}{by}", wait(*reason))
         }
         RemedyAct::Look => "Look at its finalizers, its conditions and its Events.".to_owned(),
+        RemedyAct::DeleteDependents => {
+            "Its condition DeletionIsBlocked lists them. Save the data that is still needed, and delete them. The program then lets it go by itself. Without the finalizer it would go at once, and they would lose what they depend on.".to_owned()
+        }
         RemedyAct::StartNode { provider: Some(provider), .. } => format!(
             "Start or reconnect the machine {}. Its kubelet then ends the Pods, and nothing is lost.",
             isolated(provider)

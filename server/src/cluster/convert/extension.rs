@@ -256,7 +256,7 @@ struct DefinitionStatus {
 /// A status of which only the conditions are read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Conditions {
+pub(super) struct Conditions {
     #[serde(deserialize_with = "or_default")]
-    conditions: Vec<RawCondition>,
+    pub(super) conditions: Vec<RawCondition>,
 }

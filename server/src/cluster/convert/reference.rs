@@ -6,12 +6,13 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use teardown::{
-    object::{Facts, Kind, Reference, References},
+    object::{Condition, Facts, Kind, Reference, References},
     selector::{Labels, Selector},
 };
 
 use super::{
     Meta, Unreadable, custom, data_policy,
+    extension::Conditions,
     names::{Names, group_of, is_name},
     path::visit,
 };
@@ -198,6 +199,7 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         .into_iter()
         .flatten()
         .find_map(|it| serde_json::from_str::<Arc<str>>(it.get()).ok().filter(|it| is_name(it)));
+    let blocked = status.filter(|_| metadata.deletion_timestamp.is_some()).and_then(blocked);
     let drivers = if kind.is(DEVICES, "ResourceClaim") {
         status.map(drivers_of_devices).unwrap_or_default()
     } else {
@@ -209,10 +211,17 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         drivers,
         proxies: proxies(kind, &spec).map(Box::new),
         data: data_policy::read(kind, &spec, &metadata.finalizers).map(Box::new),
+        blocked,
     };
     let is_empty = references == References::default();
     let facts = if is_empty { Facts::None } else { Facts::References(Box::new(references)) };
     Ok((metadata, facts))
+}
+
+/// The condition by which the operator of an object says that it keeps it. In another form than that of conditions it says nothing.
+fn blocked(status: &RawValue) -> Option<Box<Condition>> {
+    let Conditions { conditions } = serde_json::from_str(status.get()).unwrap_or_default();
+    conditions.iter().map(Condition::from).find(Condition::blocks_deletion).map(Box::new)
 }
 
 /// The Pods that an Istio Gateway configures, if it selects them.

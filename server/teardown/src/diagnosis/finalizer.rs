@@ -6,7 +6,7 @@ use super::{
     admission,
     case::{Case, NAMED, cannot_see_verdict, kind_of, names},
     cause::{Cause, Confidence, Evidence, Finding, Verdict},
-    driver, field_manager, job,
+    dependents, driver, field_manager, job,
     program::{known, presence, readiness},
     protection,
 };
@@ -51,10 +51,17 @@ pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut 
     }
     for finalizer in object.finalizers.iter() {
         if let Some(verdict) = finisher(case, object, finalizer) {
+            let is_at_work =
+                matches!(verdict.cause, Cause::FinisherBusy { .. } | Cause::FinisherUnknown { .. });
+            if is_at_work && dependents::is_kept(case, object, finalizer) {
+                continue;
+            }
             let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
             let by = field_manager::evidence(object, finalizer);
             let presence = presence(case, object, &verdict);
-            found.push(verdict.part(finalizer).with([said]).with(by).with(presence).into());
+            let blocked = dependents::evidence(object);
+            let verdict = verdict.part(finalizer).with([said]).with(by).with(presence);
+            found.push(verdict.with(blocked).into());
         }
     }
 }
@@ -84,11 +91,12 @@ pub(crate) fn finisher(
         || is_a_drivers(finalizer)
         || protection::is_source_of_copies(case, object, finalizer)
         || protection::is_for_other_half(case, object, finalizer)
+        || protection::is_for_gateways(case, object, finalizer)
     {
         return None;
     }
-    // A program that waits for a copy that is not complete would be blamed for it.
-    if let Some(why) = protection::unseen_copies(case, object, finalizer) {
+    // A program that waits for a copy that is not complete, or for a Gateway, would be blamed for it.
+    if let Some(why) = protection::unseen_users(case, object, finalizer) {
         return Some(cannot_see_verdict(object, &why));
     }
     if let Some(verdict) = driver::snapshotter(case, object, finalizer) {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     deadlines::Overdue,
     object::{Facts, Object, Phase},
-    relation::EdgeKind,
+    relation::{EdgeKind, GATEWAY_API},
     unknown_reason::UnknownReason,
 };
 
@@ -26,6 +26,12 @@ const POD_GROUP: &str = "scheduling.k8s.io/podgroup-protection";
 
 /// Set by the snapshot-controller on a claim while a snapshot is made of it.
 const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
+
+/// Set on a GatewayClass by its controller as long as Gateways name it (`GatewayClassFinalizerGatewaysExist` in
+/// `apis/v1/gatewayclass_types.go` of `kubernetes-sigs/gateway-api`). Any controller may be the class's.
+const GATEWAYS_EXIST: &str = "gateway-exists-finalizer.gateway.networking.k8s.io";
+/// The field by which a Gateway names its class.
+const CLASS_NAME: &str = "spec.gatewayClassName";
 
 /// Finalizers of a claim or a snapshot that its copies are made from: two of the external-provisioner and two of the
 /// snapshot-controller.
@@ -72,18 +78,36 @@ pub(super) fn is_source_of_copies(case: &Case<'_>, object: &Object, finalizer: &
     SOURCES.contains(&finalizer) && copies(case, object, finalizer).next().is_some()
 }
 
-/// The reason why nobody can tell whether the copies of a protected source are complete; `None` if their kind is visible.
-pub(super) fn unseen_copies(
+/// The Gateways that name a class, in any namespace, for which its controller keeps this finalizer.
+fn gateways<'a>(
+    case: &Case<'a>,
+    object: &Object,
+    finalizer: &str,
+) -> impl Iterator<Item = &'a Arc<Object>> {
+    let is_kept = finalizer == GATEWAYS_EXIST && object.kind.is(GATEWAY_API, "GatewayClass");
+    let named = case.sources(object, EdgeKind::Controls);
+    named.filter(move |it| is_kept && it.kind.is(GATEWAY_API, "Gateway"))
+}
+
+/// Whether a finalizer stays on a class that is being deleted for its Gateways: its controller has a reason to keep it.
+pub(super) fn is_for_gateways(case: &Case<'_>, object: &Object, finalizer: &str) -> bool {
+    object.deletion.is_some() && gateways(case, object, finalizer).next().is_some()
+}
+
+/// The reason why nobody can tell whether the copies of a protected source are complete, or whether a class has Gateways; `None` if
+/// their kind is visible.
+pub(super) fn unseen_users(
     case: &Case<'_>,
     object: &Object,
     finalizer: &str,
 ) -> Option<UnknownReason> {
     let resource = match finalizer {
         SNAPSHOT_SOURCE => "volumesnapshots.snapshot.storage.k8s.io",
-        _ => "persistentvolumeclaims",
+        GATEWAYS_EXIST => "gateways.gateway.networking.k8s.io",
+        _ if SOURCES.contains(&finalizer) => "persistentvolumeclaims",
+        _ => return None,
     };
-    let is_hidden = || case.index.check_visible(resource, object.namespace.as_deref()).err();
-    SOURCES.contains(&finalizer).then(is_hidden).flatten()
+    case.index.check_visible(resource, object.namespace.as_deref()).err()
 }
 
 /// A finalizer that a controller of the control plane keeps on an object while others name it.
@@ -159,6 +183,15 @@ pub(super) fn users<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Ve
                 }
                 None => {}
             },
+            // Once there are none, its controller is what it waits for.
+            GATEWAYS_EXIST => {
+                let (going, staying) = part(gateways(case, object, finalizer));
+                if !staying.is_empty() {
+                    let verdict = held(object, finalizer, Cause::InUse { users: names(&staying) });
+                    found.push(verdict.with(uses(&staying, CLASS_NAME, object)).into());
+                }
+                waits_for(going, found);
+            }
             name if is_source_of_copies(case, object, name) => {
                 let (going, staying) = part(copies(case, object, name));
                 let copied = Cause::Copied { copies: names(&staying) };
@@ -186,9 +219,7 @@ fn in_use<'a>(
     let (going, staying) = part(users);
     if !staying.is_empty() {
         let verdict = held(object, finalizer, Cause::InUse { users: names(&staying) });
-        let uses = staying.into_iter().take(3);
-        let uses = uses.map(|user| Evidence::field(user, field, &*object.name));
-        found.push(verdict.with(uses).into());
+        found.push(verdict.with(uses(&staying, field, object)).into());
     }
     waits_for(going, found);
     if is_unused && case.overdue(object) > Overdue::No {
@@ -198,6 +229,12 @@ fn in_use<'a>(
         let silent = Verdict { confidence: Confidence::Inferred, ..held(object, finalizer, cause) };
         found.push(hidden.map_or(silent, |why| cannot_see_verdict(object, &why)).into());
     }
+}
+
+/// The field by which each of the first few users names an object.
+fn uses(users: &[&Arc<Object>], field: &str, object: &Object) -> Vec<Evidence> {
+    let of = |user: &&Arc<Object>| Evidence::field(user, field, &*object.name);
+    users.iter().take(3).map(of).collect()
 }
 
 fn held(object: &Object, finalizer: &Arc<str>, cause: Cause) -> Verdict {

@@ -5,6 +5,7 @@ mod before;
 mod causes;
 mod control_plane;
 mod course;
+mod dependents;
 mod detach;
 mod driver;
 mod evidence;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::DataPolicy;
+use super::{Condition, DataPolicy};
 use crate::selector::Selector;
 
 /// A name in the spec of an object. It is an edge only if such an object exists.
@@ -36,4 +36,6 @@ pub struct References {
     pub proxies: Option<Box<Selector>>,
     /// The fate of data when the object is deleted, as its spec says it.
     pub data: Option<Box<DataPolicy>>,
+    /// Condition DeletionIsBlocked, if it is True while the object is being deleted.
+    pub blocked: Option<Box<Condition>>,
 }

@@ -19,6 +19,9 @@ pub struct Condition {
     pub since: Option<Seconds>,
 }
 
+/// The type of the condition by which an operator says that it keeps an object that is being deleted, as Rook's does.
+pub const DELETION_IS_BLOCKED: &str = "DeletionIsBlocked";
+
 /// `status` of a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConditionStatus {
@@ -55,6 +58,13 @@ pub struct Node {
     pub provider: Option<Arc<str>>,
     /// `status.volumesInUse`: the unique names of the attachable volumes that its kubelet uses.
     pub in_use: Box<[Arc<str>]>,
+}
+
+impl Condition {
+    /// Whether it says that an operator keeps the object.
+    pub fn blocks_deletion(&self) -> bool {
+        &*self.name == DELETION_IS_BLOCKED && self.status == ConditionStatus::True
+    }
 }
 
 impl Node {

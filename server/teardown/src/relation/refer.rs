@@ -29,7 +29,7 @@ use crate::{
     selector::Selector,
 };
 
-pub(super) const GATEWAY_API: &str = "gateway.networking.k8s.io";
+pub(crate) const GATEWAY_API: &str = "gateway.networking.k8s.io";
 
 const ISTIO: &str = "networking.istio.io";
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use super::loss::Loss;
 use super::{
     command::{Command, Purpose},
     permit::Permit,
     reach::Reach,
 };
+pub use super::{driver_part::DriverPart, loss::Loss};
 use crate::object::{Object, ObjectRef, Reclaim};
 
 /// One way out of a deletion that waits.
@@ -74,6 +74,8 @@ pub enum RemedyAct {
     },
     /// Look at the target.
     Look,
+    /// Delete the dependents for which its own program keeps the target.
+    DeleteDependents,
     /// Start the node again, or reconnect it.
     StartNode {
         /// The node.
@@ -333,6 +335,7 @@ impl RemedyAct {
             | Self::RemoveSpecFinalizer { .. }
             | Self::FinalizeNamespace => Harm::Leftovers,
             Self::StopConversion
+            | Self::DeleteDependents
             | Self::OutOfServiceTaint { .. }
             | Self::DeleteNode { .. }
             | Self::ForceDeletePod { .. } => Harm::DataLoss,
@@ -341,7 +344,8 @@ impl RemedyAct {
 
     /// Whether a person does it outside the API, so that it is complete without a command.
     fn is_by_hand(&self) -> bool {
-        self.harm() == Harm::None || matches!(self, Self::RestartNode { .. })
+        self.harm() == Harm::None
+            || matches!(self, Self::RestartNode { .. } | Self::DeleteDependents)
     }
 }
 
@@ -361,18 +365,6 @@ pub enum WaitReason {
     Finisher,
     /// The driver detaches the volume.
     Detach,
-}
-
-/// A part of a storage driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum DriverPart {
-    /// The plugin on the node, which unmounts.
-    Node,
-    /// The attacher, which detaches.
-    Attacher,
-    /// The provisioner, which deletes the storage.
-    Provisioner,
 }
 
 /// Something that must hold before a remedy is done.

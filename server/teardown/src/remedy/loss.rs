@@ -28,6 +28,8 @@ pub enum Loss {
     Output,
     /// The data in the volume is destroyed.
     Data,
+    /// The data of each dependent that is deleted goes with it.
+    DependentData,
     /// The checks of the webhook are not made.
     Checks,
     /// The checks of the webhook are not made in the namespaces that are exempt from it.

@@ -28,9 +28,10 @@ use teardown::{
 use super::{Server, li};
 
 /// The acts that no request does: a person waits, looks, or repairs something.
-pub(super) const BY_HAND: [&str; 26] = [
+pub(super) const BY_HAND: [&str; 27] = [
     "wait",
     "look",
+    "deleteDependents",
     "startNode",
     "freeMount",
     "restoreExport",

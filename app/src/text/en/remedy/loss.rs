@@ -58,6 +58,7 @@ fn loss(loss: Loss) -> &'static str {
         Loss::ChecksInNamespaces => "Meanwhile the webhook checks no request in there.",
         Loss::Api => "Clients of this API get errors. Autoscalers that use it stop scaling.",
         Loss::ComesBack => "An operator, GitOps or an addon manager may put it back.",
+        Loss::DependentData => "The data of each dependent goes with it.",
         Loss::OwnerFirst => {
             "The owner goes before its dependents, which follow if nothing holds them."
         }

@@ -79,6 +79,9 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         RemedyAct::OutOfServiceTaint { .. }
         | RemedyAct::DeleteNode { .. }
         | RemedyAct::ForceDeletePod { .. } => OF_NOTHING,
+        RemedyAct::DeleteDependents => {
+            "Proof: condition DeletionIsBlocked becomes False, and the program itself takes its finalizer off."
+        }
         RemedyAct::Look | RemedyAct::MakeVisible { .. } => {
             "Proof: this card names another cause, or it goes."
         }

@@ -37,6 +37,36 @@ fn node_keeps_its_ready_condition_its_taints_and_the_volumes_that_it_uses() {
 }
 
 #[test]
+fn custom_resource_keeps_the_condition_by_which_its_operator_keeps_it() {
+    const DELETED: &str = r#""deletionTimestamp": "2026-01-02T03:04:05Z","#;
+    let blocked = |metadata: &str, conditions: &str| {
+        let json = format!(
+            r#"{{"metadata": {{{metadata} "name": "it", "namespace": "rook", "uid": "u-1"}}, "status": {{"conditions": {conditions}}}}}"#
+        );
+        let of = kind("ceph.rook.io/v1 CephCluster");
+        object(&of, &json, &Interner::default()).unwrap().unwrap().blocked().cloned()
+    };
+    let long = "pool ".repeat(1_000);
+    let conditions = |status: &str| {
+        format!(
+            r#"[{{"type": "Ready", "status": "True"}}, {{"type": "DeletionIsBlocked", "status": "{status}", "reason": "ObjectHasDependents",
+                "message": "\u202eCephBlockPool:\n[{long}]", "lastTransitionTime": "2026-01-02T03:04:06Z"}}]"#
+        )
+    };
+    let kept = blocked(DELETED, &conditions("True")).unwrap();
+    assert_eq!((&*kept.name, &*kept.reason), ("DeletionIsBlocked", "ObjectHasDependents"));
+    assert!(kept.message.starts_with("CephBlockPool: [pool pool "), "{}", kept.message);
+    assert!(kept.message.chars().count() < 600, "bounded");
+    assert_eq!(kept.since.map(time).as_deref(), Some("2026-01-02T03:04:06Z"));
+    assert_eq!(blocked(DELETED, &conditions("False")), None);
+    assert_eq!(blocked("", &conditions("True")), None, "nobody deletes it");
+    // An operator may call anything conditions.
+    for odd in ["null", "{}", r#""True""#, r#"[["DeletionIsBlocked"]]"#, "[]"] {
+        assert_eq!(blocked(DELETED, odd), None, "{odd}");
+    }
+}
+
+#[test]
 fn namespace_keeps_its_conditions_and_the_finalizers_of_its_spec() {
     let facts = read(
         "v1 Namespace",

@@ -30,6 +30,51 @@ fn class_is_held_by_the_claims_that_use_it() {
 }
 
 #[test]
+fn gateway_class_is_held_by_the_gateways_of_any_namespace_that_name_it() {
+    let text = "
+        gwclass envoy deleted=300 finalizers=gateway-exists-finalizer.gateway.networking.k8s.io controller=gateway.envoyproxy.io/gatewayclass-controller
+        gwclass other controller=gateway.envoyproxy.io/gatewayclass-controller
+        deploy edge/envoy-gateway ready=1 replicas=1 uses=account:eg
+        crb eg role=clusterrole/eg accounts=edge/eg
+        clusterrole eg updates=gatewayclasses.gateway.networking.k8s.io
+        gateway shop/public refs=spec.gatewayClassName:gwclass/envoy
+    ";
+    insta::assert_snapshot!(describe(&fixture::index(text)), @r#"
+    inUse at GatewayClass envoy (Confirmed, stuck)
+      GatewayClass envoy
+      - GatewayClass envoy: metadata.finalizers gateway-exists-finalizer.gateway.networking.k8s.io
+      - Gateway shop/public: spec.gatewayClassName envoy
+    "#);
+    let going = text
+        .replace("gateway shop/public", "gateway shop/public deleted=200 finalizers=a.example/b");
+    insta::assert_snapshot!(describe(&fixture::index(&going)), @r#"
+    finisherGone at Gateway  (Inferred, stuck)
+      Gateway shop/public
+      GatewayClass envoy for Use of Gateway shop/public
+      - Gateway shop/public: metadata.finalizers a.example/b
+    "#);
+    // Without Gateways it waits for its controller, as with those of another class or those of other projects.
+    let busy = "finisherBusy at Deployment edge/envoy-gateway (Inferred, stuck)";
+    for other in [
+        "# none",
+        "gateway shop/public refs=spec.gatewayClassName:gwclass/other",
+        "Gateway.networking.istio.io shop/public refs=spec.gatewayClassName:gwclass/envoy",
+        "gateway shop/public refs=spec.gatewayClassName:GatewayClass.example.com/envoy",
+    ] {
+        let text =
+            text.replace("gateway shop/public refs=spec.gatewayClassName:gwclass/envoy", other);
+        assert_eq!(heads(&fixture::index(&text)), busy, "{other}");
+    }
+    let mut index = fixture::index(text);
+    hide(&mut index, "gateways.gateway.networking.k8s.io");
+    assert!(heads(&index).contains("at GatewayClass envoy"), "{}", heads(&index));
+    let unused = text.replace("gateway shop/public refs=spec.gatewayClassName:gwclass/envoy", "");
+    let mut index = fixture::index(&unused);
+    hide(&mut index, "gateways.gateway.networking.k8s.io");
+    insta::assert_snapshot!(heads(&index), @"cannotSee at GatewayClass envoy (Unknown, stuck)");
+}
+
+#[test]
 fn resource_claim_is_held_by_pods_that_run() {
     let text = "
         node n1

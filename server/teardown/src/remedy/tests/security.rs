@@ -32,6 +32,7 @@ fn words(act: &RemedyAct) -> Option<&'static str> {
         RemedyAct::SuspendParent
         | RemedyAct::Wait { .. }
         | RemedyAct::Look
+        | RemedyAct::DeleteDependents
         | RemedyAct::StartNode { .. }
         | RemedyAct::FreeMount { .. }
         | RemedyAct::EmptyDirectory { .. }
