@@ -160,7 +160,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::NamespaceGone => vec![finalizer::recreate(case, &case.diagnosis.root.name)],
         Cause::ManagerSilent => control_plane::manager(case),
         Cause::ControllerSilent { controller } => control_plane::silent(case, controller),
-        Cause::OwnersCircle { .. } => finalizer::circle(case),
+        Cause::OwnersCircle { owners } => finalizer::circle(case, owners),
         Cause::FinisherGone { .. }
         | Cause::FinisherNotReady { .. }
         | Cause::FinisherBusy { .. }

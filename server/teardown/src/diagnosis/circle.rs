@@ -54,6 +54,12 @@ pub(super) fn roots<'a>(
     found
 }
 
+/// The verdict for an object that owns itself, if it is late: the graph has no edge from an object to itself.
+pub(super) fn of_itself(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict> {
+    let owns = object.owners.iter().any(|owner| owner.uid == object.uid && owner.blocks);
+    (owns && case.overdue(object) > Overdue::No).then(|| verdict(case, object))
+}
+
 /// Whether an object is among those that wait for it.
 fn waits_for_itself(object: &Object, waiters: &HashMap<&Uid, Vec<(&Arc<Object>, Link)>>) -> bool {
     let mut known: BTreeSet<&Uid> = BTreeSet::new();

@@ -8,7 +8,7 @@ use super::{
     admission,
     case::{Case, cannot_see, cannot_see_verdict, condition, part},
     cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
-    collector,
+    circle, collector,
 };
 use crate::{
     deadlines::Overdue,
@@ -37,6 +37,8 @@ pub(super) fn foreground<'a>(
     let (going, staying) = part(case.sources(object, EdgeKind::Owns).filter(blocks));
     if !going.is_empty() {
         found.push(Finding::WaitsFor(Link::Dependent, going));
+    } else if let Some(verdict) = circle::of_itself(case, object) {
+        found.push(verdict.into());
     } else if case.waited(object) > COLLECTOR {
         // A dependent that stays is one that the collector should have deleted.
         collector_waits(case, object, "foregroundDeletion", &staying, found);

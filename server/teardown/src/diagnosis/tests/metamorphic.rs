@@ -34,7 +34,7 @@ fn turned<'a>(before: &[Diagnosis], after: &'a [Diagnosis]) -> Vec<&'a Diagnosis
 
 /// The changes after which a verdict at another root is the true one: the situation, the object or its field that is left out,
 /// and the verdict then. A list is complete, so an object that is not in it does not exist.
-const TRUE_THEN: [(&str, &str, &str); 47] = [
+const TRUE_THEN: [(&str, &str, &str); 49] = [
     ("withinGrace", "node n1", NODE_MISSING),
     ("containersRunning", "node n1", NODE_MISSING),
     ("kubeletUnaware", "node n1", NODE_MISSING),
@@ -81,6 +81,9 @@ const TRUE_THEN: [(&str, &str, &str); 47] = [
     ("policyDenies", "policy keep", "policyDenies at Namespace shop"),
     ("conversionDown", "crd widgets.example.com", "conversionDown at Namespace shop"),
     ("conversionDown", "crd widgets.example.com defines=", "conversionDown at Namespace shop"),
+    // Nothing that it owns is left, so the garbage collector has to act.
+    ("ownersCircle", "cm shop/a", "controllerSilent at ConfigMap shop/b"),
+    ("ownersCircle", "cm shop/a owner=", "controllerSilent at ConfigMap shop/b"),
     // One of two programs is left that may clear the finalizer.
     ("finisherUnknown", "deploy ops/runner", "finisherBusy at Deployment ops/other"),
     ("finisherUnknown", "deploy ops/runner uses=", "finisherBusy at Deployment ops/other"),
@@ -176,6 +179,7 @@ fn each_situation_has_the_verdict_of_its_cause_and_no_other() {
     namespaceGone: namespaceGone at Namespace shop (Inferred); containersRunning at Pod shop/web (Inferred)
     managerSilent: managerSilent at Lease kube-system/kube-controller-manager (Confirmed); controllerSilent at Namespace shop (Inferred)
     controllerSilent: controllerSilent at ConfigMap shop/alone (Inferred)
+    ownersCircle: ownersCircle at ConfigMap shop/a (Confirmed)
     finisherGone: finisherGone at Topic  (Inferred)
     finisherNotReady: finisherNotReady at Deployment ops/cert-manager (Inferred)
     finisherBusy: finisherBusy at Deployment ops/cert-manager (Inferred)

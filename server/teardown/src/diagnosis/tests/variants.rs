@@ -175,12 +175,12 @@ const ALL: [(&str, &str, &[&str]); VARIANTS] = [
     (
         "two owners that own each other",
         "cm x/a owner=cm/b deleted=300 finalizers=foregroundDeletion\ncm x/b owner=cm/a deleted=300 finalizers=foregroundDeletion",
-        &["controllerSilent at ConfigMap x/a"],
+        &["ownersCircle at ConfigMap x/a"],
     ),
     (
         "an object that owns itself",
         "cm x/a owner=cm/a deleted=300 finalizers=foregroundDeletion",
-        &["controllerSilent at ConfigMap x/a"],
+        &["ownersCircle at ConfigMap x/a"],
     ),
     (
         "dependents that are to be orphaned",

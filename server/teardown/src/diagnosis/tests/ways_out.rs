@@ -68,6 +68,7 @@ fn ways_out_of_each_cause_are_in_the_order_that_a_person_should_try_them() {
     namespaceGone: Deletion recreateNamespace
     managerSilent: None repairController
     controllerSilent: None repairController, Deletion deleteAgain
+    ownersCircle: Deletion deleteAgain
     finisherGone: None restoreFinisher, Leftovers removeFinalizer
     finisherNotReady: None repairFinisher, Leftovers removeFinalizer
     finisherBusy: None wait, None repairFinisher, Leftovers removeFinalizer
@@ -77,4 +78,25 @@ fn ways_out_of_each_cause_are_in_the_order_that_a_person_should_try_them() {
     cannotSee: None makeVisible
     unknown: None look
     ");
+}
+
+/// One DELETE ends a circle, so no owner has two.
+#[test]
+fn owners_of_a_circle_are_deleted_again_once_each_at_most() {
+    let ways = |objects: &str| {
+        let index = fixture::index(objects);
+        let (graph, now) = (Graph::of(&index), fixture::now());
+        let found = diagnose(&index, &graph, now);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let ways = remedies(&found[0], &index, &graph, now);
+        let at = |it: &crate::remedy::Remedy| it.target.as_ref().map(ToString::to_string);
+        ways.iter().map(|it| (code(&it.act), at(it))).collect::<Vec<_>>()
+    };
+    let held = "deleted=300 finalizers=foregroundDeletion";
+    let again = |name: &str| vec![("deleteAgain".to_owned(), Some(format!("ConfigMap x/{name}")))];
+    assert_eq!(ways(&format!("ns x\ncm x/a owner=cm/a {held}")), again("a"));
+    assert_eq!(
+        ways(&format!("ns x\ncm x/a owner=cm/b {held}\ncm x/b owner=cm/a {held}")),
+        again("b")
+    );
 }
