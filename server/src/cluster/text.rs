@@ -19,7 +19,7 @@ pub(super) fn bounded(text: &str) -> String {
         if is_invisible(c) {
             continue;
         }
-        if length + 2 > MAX_CHARS {
+        if length + usize::from(gap) + 2 > MAX_CHARS {
             line.push('…');
             break;
         }
@@ -65,8 +65,10 @@ mod tests {
             "denied: no [31m way back"
         );
         assert_eq!(bounded(""), "");
-        let long = bounded(&"ä ".repeat(1_000));
-        assert!(long.chars().count() <= MAX_CHARS, "{}", long.chars().count());
-        assert!(long.ends_with('…'));
+        for before in ["", "x"] {
+            let long = bounded(&format!("{before}{}", "ä ".repeat(1_000)));
+            assert!(long.chars().count() <= MAX_CHARS, "{}", long.chars().count());
+            assert!(long.ends_with('…'));
+        }
     }
 }
