@@ -177,6 +177,9 @@ fn what_comes_and_goes_keeps_the_size_of_the_drawing() {
         drawn = layout(&Graph { nodes, edges }, Some(&drawn));
         let of_before = (drawn.width - first.width) / 284.0;
         assert!(of_before <= 2.0, "second {second}: {of_before} columns more");
+        for node in &base {
+            assert_eq!(drawn.nodes[&node.key], first.nodes[&node.key], "second {second}");
+        }
     }
 }
 

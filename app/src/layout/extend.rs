@@ -35,11 +35,7 @@ pub(super) fn extend(graph: &Graph, previous: &Layout) -> Option<Layout> {
     for node in 0..graph.nodes.len() {
         if drawing.places[node].is_none() {
             drawing.add(graph, node)?;
-            let (width, height) = previous.made;
-            let node = &graph.nodes[node];
-            let column = gap::COLUMN + node.width;
-            let lane = gap::BETWEEN + gap::HEAD + node.height + gap::LANE;
-            if drawing.width > width * GROWTH + column || drawing.height > height * GROWTH + lane {
+            if drawing.outgrows(previous.made, &graph.nodes[node]) {
                 return None;
             }
         }
@@ -71,6 +67,13 @@ impl Drawing {
         self.height = self.height.max(area.y + area.height + gap::EDGE);
         self.places[number] = Some(place);
         Some(())
+    }
+
+    /// Whether it is much larger than it was made. A column or a lane for the node is allowed beside that, for small drawings.
+    fn outgrows(&self, (width, height): (f64, f64), node: &Node) -> bool {
+        let column = gap::COLUMN + node.width;
+        let lane = gap::BETWEEN + gap::HEAD + node.height + gap::LANE;
+        self.width > width * GROWTH + column || self.height > height * GROWTH + lane
     }
 
     fn is_lowest(&self, lane: usize) -> bool {

@@ -103,6 +103,7 @@ fn with_list(cause: &Cause, count: usize, name: &str) -> Option<Cause> {
         Cause::ClaimInUse { pods: objects }
         | Cause::ClaimHeldByCompletedPods { pods: objects }
         | Cause::InUse { users: objects }
+        | Cause::KeptForDependents { dependents: objects }
         | Cause::OwnersCircle { owners: objects }
         | Cause::Copied { copies: objects }
         | Cause::WebhookDown { configurations: objects, .. }
@@ -138,6 +139,7 @@ fn needed(cause: &Cause) -> Vec<String> {
         Cause::ClaimInUse { pods: objects }
         | Cause::ClaimHeldByCompletedPods { pods: objects }
         | Cause::InUse { users: objects }
+        | Cause::KeptForDependents { dependents: objects }
         | Cause::OwnersCircle { owners: objects }
         | Cause::Copied { copies: objects }
         | Cause::UpdateRejected { webhooks: objects } => first(objects),
@@ -245,6 +247,7 @@ fn list_in_a_sentence_is_singular_for_one_and_cut_off_for_many() {
         ("claimHeldByCompletedPods", "A completed Pod still holds", "Completed Pods still hold"),
         ("inUse", "It is in use by Kind shop/one-0", "It is in use by Kind shop/many-0, "),
         ("copied", "this copy is not complete yet", "these copies are not complete yet"),
+        ("keptForDependents", "depend on it: Kind shop/one-0.", "depend on it: Kind shop/many-0, "),
         ("ownersCircle", "so it waits for itself", "so each waits for another: Kind shop/many-0, "),
         (
             "updateRejected",

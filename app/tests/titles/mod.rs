@@ -108,27 +108,22 @@ fn title_of_a_volume_that_its_node_keeps_attached_says_that_the_node_cannot_unmo
 
 #[test]
 fn title_of_an_object_that_its_program_keeps_says_for_whom() {
-    let blocked =
-        || vec![(Source::Condition("DeletionIsBlocked".into()), "True ObjectHasDependents")];
     let pool = ObjectRef {
         group: "ceph.rook.io".into(),
         kind: "CephBlockPool".into(),
         namespace: Some("rook".into()),
         name: "a".into(),
     };
-    let used = |users: &[ObjectRef]| Cause::InUse { users: users.to_vec() };
+    let kept =
+        |dependents: &[ObjectRef]| Cause::KeptForDependents { dependents: dependents.to_vec() };
     assert_eq!(
-        title(used(&[]), blocked()),
+        title(kept(&[]), vec![]),
         "Its program keeps it because others depend on it: its condition DeletionIsBlocked lists them."
     );
     let pool = [pool];
     assert_eq!(
-        title(used(&pool), blocked()),
+        title(kept(&pool), vec![]),
         "Its program keeps it because others depend on it: CephBlockPool rook/a."
-    );
-    assert_eq!(
-        title(used(&pool), vec![]),
-        "It is in use by CephBlockPool rook/a, which nobody is deleting."
     );
 }
 

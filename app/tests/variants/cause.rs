@@ -42,6 +42,7 @@ pub(crate) fn causes() -> Vec<Cause> {
         Cause::ClaimInUse { .. } => Cause::ClaimInUse { pods: vec![object("pod")] },
         Cause::ClaimHeldByCompletedPods { .. } => Cause::ClaimHeldByCompletedPods { pods: vec![object("pod")] },
         Cause::InUse { .. } => Cause::InUse { users: vec![object("claim")] },
+        Cause::KeptForDependents { .. } => Cause::KeptForDependents { dependents: vec![object("pool")] },
         Cause::Copied { .. } => Cause::Copied { copies: vec![object("clone")] },
         Cause::VolumeBound { .. } => Cause::VolumeBound { claim: Some(object("claim")) },
         Cause::DetachFailed { .. } => Cause::DetachFailed {

@@ -46,7 +46,7 @@ pub use self::{
     sidecars::Sidecars,
     status::{
         ApiService, Attachment, Condition, ConditionStatus, Container, ContainerState, CsiNode,
-        DELETION_IS_BLOCKED, Ending, Namespace, Node, OUT_OF_SERVICE,
+        Ending, Namespace, Node, OUT_OF_SERVICE,
     },
     storage::{Claim, ClaimRef, Reclaim, Snapshot, SnapshotContent, Volume},
     uid::Uid,
@@ -261,6 +261,11 @@ impl Object {
             Facts::Parent(parent) => &parent.names,
             _ => &[],
         }
+    }
+
+    /// Whether it has this finalizer.
+    pub fn has_finalizer(&self, finalizer: &str) -> bool {
+        self.finalizers.iter().any(|it| &**it == finalizer)
     }
 
     /// The condition by which its operator says that it keeps it although it is being deleted.

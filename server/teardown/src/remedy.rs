@@ -133,6 +133,7 @@ fn of_cause(case: &Case<'_>) -> Vec<Remedy> {
         Cause::ClaimInUse { pods } => storage::claim_in_use(case, pods),
         Cause::ClaimHeldByCompletedPods { pods } => storage::claim_held_by_completed(case, pods),
         Cause::InUse { users } => storage::in_use(case, users),
+        Cause::KeptForDependents { dependents } => storage::kept_for_dependents(case, dependents),
         Cause::Copied { copies } => storage::copied(case, copies),
         Cause::VolumeBound { claim } => storage::volume_bound(case, claim.as_ref()),
         Cause::DetachFailed { attacher, node, .. } => storage::detach_failed(case, attacher, node),

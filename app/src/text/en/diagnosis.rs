@@ -23,7 +23,7 @@ pub use self::{
     incident_note::{CAUSE_HAS_CHANGED, Handling, NoteForm, ROOT_IS_OVER, incident_note},
 };
 use self::{
-    dependents::depended_on,
+    dependents::{depended_on, own_each_other},
     kubelet::{failures, kubelet_error, kubelet_fact, not_in_log, runtime, unanswered},
 };
 use super::{
@@ -187,20 +187,11 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(node),
             named(&diagnosis.root)
         ),
-        Cause::InUse { users } if diagnosis.is_kept_for_dependents() => depended_on(users),
+        Cause::KeptForDependents { dependents } => depended_on(dependents),
+        Cause::OwnersCircle { owners } => own_each_other(owners),
         Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
             format!("It is in use by {}, which nobody is deleting.", names(users))
         }
-        Cause::OwnersCircle { owners } => match owners.as_slice() {
-            [one] => format!(
-                "{} is its own owner and was deleted with foreground deletion, so it waits for itself.",
-                named(one)
-            ),
-            some => format!(
-                "They own each other and were all deleted with foreground deletion, so each waits for another: {}.",
-                names(some)
-            ),
-        },
         Cause::Copied { copies } => {
             let these = if copies.len() == 1 { "this copy is" } else { "these copies are" };
             format!("It is being copied, and {these} not complete yet: {}.", names(copies))

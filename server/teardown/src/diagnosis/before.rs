@@ -172,6 +172,8 @@ fn named(diagnosis: &Diagnosis) -> Vec<ObjectRef> {
         | Cause::ClaimInUse { pods: named }
         | Cause::ClaimHeldByCompletedPods { pods: named }
         | Cause::InUse { users: named }
+        | Cause::KeptForDependents { dependents: named }
+        | Cause::OwnersCircle { owners: named }
         | Cause::Copied { copies: named }
         | Cause::UpdateRejected { webhooks: named }
         | Cause::WebhookDown { configurations: named, .. } => named.clone(),

@@ -1,6 +1,7 @@
-//! The causes for which a deletion waits, and the evidence for them.
+//! The causes for which a deletion waits.
 
 mod detach;
+mod evidence;
 mod verdict;
 mod wire;
 
@@ -12,18 +13,12 @@ use serde::{Deserialize, Serialize};
 pub(in crate::diagnosis) use self::verdict::Finding;
 pub(crate) use self::verdict::Verdict;
 use self::wire::FlatCause;
-pub use self::{detach::DetachState, verdict::Link};
-use super::{
-    kubelet_answer::{AnswerOrigin, KubeletProblem, KubeletSubject},
-    kubelet_log::{KubeletFact, RestOfLog},
-    kubelet_metrics::NodeFailure,
-    running_pods::RuntimeState,
+pub use self::{
+    detach::DetachState,
+    evidence::{Evidence, Source},
+    verdict::Link,
 };
-use crate::{
-    api_problem::ApiProblem,
-    index::Departure,
-    object::{Object, ObjectRef},
-};
+use crate::object::ObjectRef;
 
 /// The cause at the root of a chain of waiting objects. Texts from the cluster are bounded and have no line breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +129,11 @@ pub enum Cause {
     InUse {
         /// The objects.
         users: Vec<ObjectRef>,
+    },
+    /// The object's own program keeps it for those that depend on it, and says so in a condition.
+    KeptForDependents {
+        /// The dependents that are objects of the cluster and that nobody deletes.
+        dependents: Vec<ObjectRef>,
     },
     /// Copies of the object are being made, for which it stays.
     Copied {
@@ -293,7 +293,7 @@ pub enum Cause {
 
 impl Cause {
     /// The names of all causes.
-    pub const NAMES: [&str; 45] = [
+    pub const NAMES: [&str; 46] = [
         "withinGrace",
         "nodeSilent",
         "nodeMissing",
@@ -310,6 +310,7 @@ impl Cause {
         "claimInUse",
         "claimHeldByCompletedPods",
         "inUse",
+        "keptForDependents",
         "copied",
         "volumeBound",
         "detachFailed",
@@ -360,6 +361,7 @@ impl Cause {
             Self::ClaimInUse { .. } => "claimInUse",
             Self::ClaimHeldByCompletedPods { .. } => "claimHeldByCompletedPods",
             Self::InUse { .. } => "inUse",
+            Self::KeptForDependents { .. } => "keptForDependents",
             Self::Copied { .. } => "copied",
             Self::VolumeBound { .. } => "volumeBound",
             Self::DetachFailed { .. } => "detachFailed",
@@ -484,123 +486,4 @@ pub enum Confidence {
 impl Confidence {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Unknown, Self::Inferred, Self::Confirmed];
-}
-
-/// One fact that speaks for a cause.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Evidence {
-    /// The object that it was read on.
-    pub of: ObjectRef,
-    /// The field or condition that it was read from.
-    pub source: Source,
-    /// The text, as the cluster wrote it; empty where the source alone says it.
-    pub said: String,
-    /// The time when it began, if the cluster records it.
-    pub at: Option<Timestamp>,
-}
-
-/// Where a fact was read.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Source {
-    /// A condition, by its type.
-    Condition(Arc<str>),
-    /// A field, by its path.
-    Field(Arc<str>),
-    /// The object does not exist.
-    Absent,
-    /// The object was deleted lately.
-    Deleted,
-    /// The object was deleted lately, and a run of Unwind had requested it.
-    DeletedByRun {
-        /// The person who started the run; empty if that is not known.
-        by: Arc<str>,
-    },
-    /// The object went lately through a remedy of Unwind.
-    RemovedByRemedy {
-        /// The person who confirmed the remedy.
-        by: Arc<str>,
-    },
-    /// A condition of this type changed lately, to the status that is said.
-    Became(Arc<str>),
-    /// The lease is renewed while we watch.
-    Renewed,
-    /// The lease has not been renewed while we watched, since the time of the fact.
-    NotRenewed,
-    /// No Pod behind the Service is ready.
-    NoReadyPod,
-    /// The Service has no endpoint that is ready.
-    NoEndpoints,
-    /// An Event about the object.
-    Event {
-        /// The component that reports it.
-        by: Arc<str>,
-        /// The reason.
-        reason: Arc<str>,
-    },
-    /// The namespace is Terminating, so it has accepted no Events since the time of the fact.
-    NoNewEvents,
-    /// This field manager wrote a finalizer of the object, by `metadata.managedFields`.
-    WrittenBy {
-        /// The finalizer.
-        finalizer: Arc<str>,
-        /// The name that the field manager gave itself.
-        manager: Arc<str>,
-    },
-    /// The API server refused an update of the object, with the answer that is said.
-    Refused,
-    /// The object cannot be read.
-    Hidden(ApiProblem),
-    /// The objects of the kind that it defines cannot be listed.
-    Unlistable(ApiProblem),
-    /// The kubelet's log says that a step of the Pod's end fails.
-    Kubelet(AnswerOrigin, Box<KubeletFact>),
-    /// The kubelet's log says nothing about the Pod that is understood.
-    NotInLog(AnswerOrigin, Box<RestOfLog>),
-    /// The kubelet does not answer about this.
-    Unanswered(KubeletSubject, Box<KubeletProblem>),
-    /// The container runtime of the Pod's node runs this of the Pod.
-    Runtime {
-        /// The node.
-        node: Arc<str>,
-        /// The part that runs.
-        state: RuntimeState,
-        /// The way by which the answer came here.
-        origin: AnswerOrigin,
-    },
-    /// The kubelet has counted a failure, of all Pods of its node.
-    Failures {
-        /// The failure.
-        failure: NodeFailure,
-        /// The count.
-        count: u64,
-        /// The number of them since an earlier look, and the seconds between the two.
-        since: Option<(u64, u64)>,
-        /// The way by which the answer came here.
-        origin: AnswerOrigin,
-    },
-}
-
-impl Evidence {
-    /// A field of an object.
-    pub(super) fn field(of: &Object, path: &str, said: impl Into<String>) -> Self {
-        let source = Source::Field(path.into());
-        Self { of: of.reference(), source, said: said.into(), at: None }
-    }
-
-    /// An object that is not there.
-    pub(super) fn absent(of: ObjectRef) -> Self {
-        Self { of, source: Source::Absent, said: String::new(), at: None }
-    }
-
-    /// An object that was deleted lately.
-    pub(super) fn deleted(it: &Departure) -> Self {
-        let (of, source) = (it.object.reference(), Source::Deleted);
-        Self { of, source, said: String::new(), at: Some(it.at) }
-    }
-
-    /// The same fact, which began at this time.
-    pub(super) fn since(mut self, at: Option<Timestamp>) -> Self {
-        self.at = at;
-        self
-    }
 }

@@ -263,6 +263,7 @@ pub(crate) fn course(
         | Cause::ManagedElsewhere { .. }
         | Cause::OwnersCircle { .. }
         | Cause::InUse { .. }
+        | Cause::KeptForDependents { .. }
         | Cause::Copied { .. }
         | Cause::NamespaceGone
         | Cause::ClaimHeldByCompletedPods { .. }

@@ -13,11 +13,10 @@
 use std::sync::Arc;
 
 use super::{
-    Diagnosis,
     case::{Case, condition, names, part},
-    cause::{Cause, Confidence, Evidence, Finding, Link, Source, Verdict},
+    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
 };
-use crate::object::{Condition, DELETION_IS_BLOCKED, Object};
+use crate::object::{Condition, Object};
 
 /// The reason of Rook's condition.
 const HAS_DEPENDENTS: &str = "ObjectHasDependents";
@@ -36,7 +35,7 @@ pub(super) fn listed<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut V
     let Some((said, left)) = left(case, object) else { return };
     let (going, staying) = part(left.objects);
     if left.has_others || !staying.is_empty() {
-        let cause = Cause::InUse { users: names(&staying) };
+        let cause = Cause::KeptForDependents { dependents: names(&staying) };
         let verdict = Verdict::new(cause, object, Confidence::Confirmed);
         found.push(verdict.with([condition(object, said)]).into());
     }
@@ -57,18 +56,6 @@ pub(super) fn is_kept(case: &Case<'_>, object: &Object, finalizer: &str) -> bool
 /// The condition by which the program of an object says that it keeps it, as evidence.
 pub(super) fn evidence(object: &Object) -> Option<Evidence> {
     object.blocked().map(|said| condition(object, said))
-}
-
-impl Diagnosis {
-    /// Whether the object's own program keeps it, by a condition that lists its dependents.
-    pub fn is_kept_for_dependents(&self) -> bool {
-        let is_said = |it: &Evidence| {
-            let is_of_root = it.of == self.root;
-            is_of_root
-                && matches!(&it.source, Source::Condition(name) if **name == *DELETION_IS_BLOCKED)
-        };
-        matches!(self.cause, Cause::InUse { .. }) && self.evidence.iter().any(is_said)
-    }
 }
 
 /// The condition of an object that its program keeps for its dependents, with those that are left. None once all are gone.

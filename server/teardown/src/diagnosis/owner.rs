@@ -28,7 +28,7 @@ pub(super) fn foreground<'a>(
     object: &'a Arc<Object>,
     found: &mut Vec<Finding<'a>>,
 ) {
-    if !has_finalizer(object, "foregroundDeletion") {
+    if !object.has_finalizer("foregroundDeletion") {
         return;
     }
     let blocks = |dependent: &&Arc<Object>| {
@@ -48,7 +48,7 @@ pub(super) fn foreground<'a>(
 /// `orphan`: the garbage collector removes the reference to the owner from each dependent first, and keeps the owner while one of
 /// those changes is refused (`orphanDependents` in `pkg/controller/garbagecollector/garbagecollector.go`). It says so in its log alone.
 pub(super) fn orphan<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut Vec<Finding<'a>>) {
-    if has_finalizer(object, "orphan") && case.waited(object) > COLLECTOR {
+    if object.has_finalizer("orphan") && case.waited(object) > COLLECTOR {
         let left: Vec<_> = case.sources(object, EdgeKind::Owns).collect();
         collector_waits(case, object, "orphan", &left, found);
     }
@@ -60,7 +60,7 @@ pub(super) fn collector_at_work<'a>(
     object: &'a Arc<Object>,
     found: &mut Vec<Finding<'a>>,
 ) {
-    let mut its = COLLECTED.into_iter().filter(|it| has_finalizer(object, it));
+    let mut its = COLLECTED.into_iter().filter(|it| object.has_finalizer(it));
     let Some(finalizer) = its.next() else { return };
     if !found.is_empty() || case.overdue(object) == Overdue::No {
         return;
@@ -155,8 +155,4 @@ pub(super) fn instances<'a>(
 fn silent<'a>(object: &Object, evidence: impl IntoIterator<Item = Evidence>) -> Finding<'a> {
     let cause = Cause::ControllerSilent { controller: "garbage-collector-controller".into() };
     Verdict::new(cause, object, Confidence::Inferred).with(evidence).into()
-}
-
-fn has_finalizer(object: &Object, finalizer: &str) -> bool {
-    object.finalizers.iter().any(|it| &**it == finalizer)
 }

@@ -27,7 +27,7 @@ pub(super) fn claim_in_use<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     let protection = "kubernetes.io/pvc-protection";
-    if !has_finalizer(object, protection) {
+    if !object.has_finalizer(protection) {
         return;
     }
     if let Err(why) = case.index.check_pods_visible(object.namespace.as_deref()) {
@@ -68,7 +68,7 @@ pub(super) fn volume_bound<'a>(
     found: &mut Vec<Finding<'a>>,
 ) {
     let Facts::Volume(volume) = &object.facts else { return };
-    if !has_finalizer(object, "kubernetes.io/pv-protection")
+    if !object.has_finalizer("kubernetes.io/pv-protection")
         || volume.phase.as_deref() != Some("Bound")
     {
         return;
@@ -221,10 +221,6 @@ fn attachments_of<'a>(
         let Facts::Attachment(attachment) = &object.facts else { return false };
         attachment.volume.as_deref() == Some(&*volume.name)
     })
-}
-
-fn has_finalizer(object: &Object, finalizer: &str) -> bool {
-    object.finalizers.iter().any(|it| &**it == finalizer)
 }
 
 fn silent<'a>(object: &Object, controller: &str, finalizer: &str) -> Finding<'a> {

@@ -20,7 +20,7 @@ pub struct Condition {
 }
 
 /// The type of the condition by which an operator says that it keeps an object that is being deleted, as Rook's does.
-pub const DELETION_IS_BLOCKED: &str = "DeletionIsBlocked";
+const DELETION_IS_BLOCKED: &str = "DeletionIsBlocked";
 
 /// `status` of a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -312,6 +312,8 @@ fn named(cause: &Cause) -> &[ObjectRef] {
         Cause::ClaimInUse { pods: named }
         | Cause::ClaimHeldByCompletedPods { pods: named }
         | Cause::InUse { users: named }
+        | Cause::KeptForDependents { dependents: named }
+        | Cause::OwnersCircle { owners: named }
         | Cause::Copied { copies: named }
         | Cause::WebhookDown { configurations: named, .. }
         | Cause::UpdateRejected { webhooks: named }

@@ -59,17 +59,18 @@ pub(super) fn in_use(case: &Case<'_>, users: &[ObjectRef]) -> Vec<Remedy> {
         users.iter().cloned().partition(|user| user.group.is_empty() && &*user.kind == "Pod");
     let mut found: Vec<Remedy> = others.iter().take(EACH).map(|it| look(case, it)).collect();
     found.extend(claim_in_use(case, &pods));
-    found.extend(delete_dependents(case));
     found
 }
 
-/// The object's own program keeps it for the dependents that its condition lists. Those are for a person to delete: some are no
-/// objects, and data goes with most. Its finalizer is not offered: without it the program’s guard is void, and they lose what they
-/// depend on.
-fn delete_dependents(case: &Case<'_>) -> Option<Remedy> {
-    let object = case.root().filter(|_| case.diagnosis.is_kept_for_dependents())?;
-    let remedy = Remedy::new(RemedyAct::DeleteDependents).at(object);
-    Some(remedy.with([command::describe(object)]).loss([Loss::DependentData]))
+/// The object's own program keeps it for its dependents. Those are for a person to delete: some are no objects, and data goes with
+/// most. Its finalizer is not offered: without it the program's guard is void, and they lose what they depend on.
+pub(super) fn kept_for_dependents(case: &Case<'_>, dependents: &[ObjectRef]) -> Vec<Remedy> {
+    let Some(object) = case.root() else { return Vec::new() };
+    let delete = Remedy::new(RemedyAct::DeleteDependents)
+        .at(object)
+        .with([command::describe(object)])
+        .loss([Loss::DependentData]);
+    dependents.iter().take(EACH).map(|it| look(case, it)).chain([delete]).collect()
 }
 
 /// The object stays until its copies are complete: wait, and look at why they are not. A copy that will never be complete is given up

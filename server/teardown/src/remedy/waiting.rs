@@ -43,6 +43,7 @@ pub(super) fn may_end_alone(case: &Case<'_>) -> bool {
         | Cause::ClaimInUse { .. }
         | Cause::ClaimHeldByCompletedPods { .. }
         | Cause::InUse { .. }
+        | Cause::KeptForDependents { .. }
         | Cause::VolumeBound { .. }
         | Cause::DetachFailed { .. }
         | Cause::BackendLeft { .. }

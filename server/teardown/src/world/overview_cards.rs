@@ -118,10 +118,31 @@ mod tests {
     use crate::{
         fixture::{self, now},
         graph::Graph,
+        index::Index,
         plan::{Choices, StepId},
         run::RunEvent,
         unit::units,
     };
+
+    fn world<'a>(
+        index: &'a Index,
+        graph: &'a Graph,
+        units: &'a BTreeMap<UnitId, Unit>,
+        runs: &'a [&'a Run],
+    ) -> World<'a> {
+        let (attempts, diagnoses) = (&[], &[]);
+        World {
+            cluster: "test",
+            demo: None,
+            index,
+            graph,
+            units,
+            runs,
+            attempts,
+            diagnoses,
+            now: now(),
+        }
+    }
 
     /// Whether the card of a run that has come so far is made again at the next publication.
     fn is_made_again(events: &[RunEvent]) -> bool {
@@ -133,17 +154,8 @@ mod tests {
         let mut run = Run::new(RunId::new("r"), Arc::new(plan.unwrap()));
         run.apply(now(), &RunEvent::Started { by: "li".into() }).unwrap();
         events.iter().for_each(|event| run.apply(now(), event).unwrap());
-        let world = World {
-            cluster: "test",
-            demo: None,
-            index: &index,
-            graph: &graph,
-            units: &units,
-            runs: &[&run],
-            attempts: &[],
-            diagnoses: &[],
-            now: now(),
-        };
+        let runs = [&run];
+        let world = world(&index, &graph, &units, &runs);
         let mut cards = OverviewCards::default();
         let [card] = &cards.of_runs(&world)[..] else { panic!("one run") };
         assert_eq!(*card, world.run_card(&run));
@@ -156,17 +168,7 @@ mod tests {
         let index = fixture::index(text);
         let graph = Graph::of(&index);
         let units = units(&index, &graph);
-        let world = World {
-            cluster: "test",
-            demo: None,
-            index: &index,
-            graph: &graph,
-            units: &units,
-            runs: &[],
-            attempts: &[],
-            diagnoses: &[],
-            now: now(),
-        };
+        let world = world(&index, &graph, &units, &[]);
         !is_lasting(&units[&UnitId::new("shop")], &world)
     }
 

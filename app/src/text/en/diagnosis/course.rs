@@ -69,6 +69,9 @@ fn expectation(diagnosis: &Diagnosis, course: &[Upcoming]) -> Option<&'static st
             "Nothing, as long as the Pods exist. The claim goes within seconds of the last one."
         }
         Cause::InUse { .. } => "Nothing, as long as it is used.",
+        Cause::KeptForDependents { .. } => {
+            "Nothing, as long as a dependent is left. Its program looks again by itself."
+        }
         Cause::KubeletUnaware { .. } => {
             "Nothing that Unwind knows of. A restarted kubelet rereads its Pods and stops this one."
         }

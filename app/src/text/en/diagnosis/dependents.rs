@@ -1,14 +1,28 @@
-//! Objects that their own program keeps for others. Only the server asks for it: see `teardown::advice`.
+//! Objects that wait for what depends on them: by their own program's rule, or in a circle of owners. Only the server asks for it: see `teardown::advice`.
 
 use teardown::object::ObjectRef;
 
-use crate::text::names;
+use crate::text::{named, names};
 
-/// The cause in one sentence. Not all that depends on an object is an object of the cluster.
+/// The sentence of an object that its program keeps. Not all that depends on an object is an object of the cluster.
 pub(super) fn depended_on(users: &[ObjectRef]) -> String {
     let list = match users {
         [] => "its condition DeletionIsBlocked lists them".to_owned(),
         some => names(some),
     };
     format!("Its program keeps it because others depend on it: {list}.")
+}
+
+/// The sentence of owners in a circle.
+pub(super) fn own_each_other(owners: &[ObjectRef]) -> String {
+    match owners {
+        [one] => format!(
+            "{} is its own owner and was deleted with foreground deletion, so it waits for itself.",
+            named(one)
+        ),
+        some => format!(
+            "They own each other and were all deleted with foreground deletion, so each waits for another: {}.",
+            names(some)
+        ),
+    }
 }

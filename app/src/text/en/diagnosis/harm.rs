@@ -38,6 +38,9 @@ pub(super) fn do_not(diagnosis: &Diagnosis) -> Option<&'static str> {
         Cause::InUse { .. } => {
             "remove the finalizer: what uses it would refer to an object that does not exist."
         }
+        Cause::KeptForDependents { .. } => {
+            "remove the finalizer: it would go at once, and its dependents would lose what they depend on."
+        }
         Cause::NamespaceGone => {
             "create the namespace and leave it: what was left in it starts again. Nor force a Pod that may still run: its node would keep running it, unseen by the cluster."
         }

@@ -104,6 +104,7 @@ impl From<Cause> for FlatCause {
             Cause::ClaimInUse { pods: objects }
             | Cause::ClaimHeldByCompletedPods { pods: objects }
             | Cause::InUse { users: objects }
+            | Cause::KeptForDependents { dependents: objects }
             | Cause::OwnersCircle { owners: objects }
             | Cause::UpdateRejected { webhooks: objects }
             | Cause::Copied { copies: objects } => Self { objects, ..flat },
@@ -192,6 +193,7 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "claimInUse" => Cause::ClaimInUse { pods: objects },
         "claimHeldByCompletedPods" => Cause::ClaimHeldByCompletedPods { pods: objects },
         "inUse" => Cause::InUse { users: objects },
+        "keptForDependents" => Cause::KeptForDependents { dependents: objects },
         "copied" => Cause::Copied { copies: objects },
         "volumeBound" => Cause::VolumeBound { claim: object },
         "detachFailed" => Cause::DetachFailed { attacher: driver?, node: node?, said: flat.said? },
@@ -271,6 +273,7 @@ mod tests {
             Cause::ClaimInUse { pods: vec![object()] },
             Cause::ClaimHeldByCompletedPods { pods: vec![object()] },
             Cause::InUse { users: vec![object()] },
+            Cause::KeptForDependents { dependents: vec![object()] },
             Cause::Copied { copies: vec![object()] },
             Cause::VolumeBound { claim: Some(object()) },
             Cause::DetachFailed { attacher: text(), node: text(), said: text() },

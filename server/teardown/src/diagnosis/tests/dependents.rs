@@ -28,14 +28,14 @@ fn operator_that_keeps_an_object_for_its_dependents_is_not_said_to_be_slow() {
     let text = blocked("CephBlockPool:_[a],_CephFilesystems:_[b_c]");
     let text = format!("{text}\n{POOL}\nCephFilesystem.ceph.rook.io rook/c");
     insta::assert_snapshot!(diagnoses(&text), @r#"
-    inUse at CephCluster rook/ceph (Confirmed, stuck)
+    keptForDependents at CephCluster rook/ceph (Confirmed, stuck)
       CephCluster rook/ceph
       - CephCluster rook/ceph: condition DeletionIsBlocked True ObjectHasDependents: CephCluster will not be deleted until all dependents are removed: CephBlockPool: [a], CephFilesystems: [b c]
     "#);
     // Buckets are no objects of the cluster.
     let text = blocked("buckets_in_the_object_store_(could_be_COSI):_[logs]");
     insta::assert_snapshot!(diagnoses(&text), @r#"
-    inUse at CephCluster rook/ceph (Confirmed, stuck)
+    keptForDependents at CephCluster rook/ceph (Confirmed, stuck)
       CephCluster rook/ceph
       - CephCluster rook/ceph: condition DeletionIsBlocked True ObjectHasDependents: CephCluster will not be deleted until all dependents are removed: buckets in the object store (could be COSI): [logs]
     "#);
@@ -56,7 +56,7 @@ fn dependents_that_are_being_deleted_are_waited_for() {
     let both = format!("{both}\nCephBlockPool.ceph.rook.io rook/b");
     insta::assert_snapshot!(heads(&fixture::index(&both)), @r#"
     finisherUnknown at CephBlockPool  (Inferred, stuck)
-    inUse at CephCluster rook/ceph (Confirmed, stuck)
+    keptForDependents at CephCluster rook/ceph (Confirmed, stuck)
     "#);
 }
 
@@ -89,11 +89,18 @@ fn dependents_of_a_hidden_kind_another_namespace_or_another_group_are_not_said_t
     let text = format!("{}\n{definition}\n{POOL}2", blocked("CephBlockPool:_[a]"));
     let mut index = fixture::index(&text);
     hide(&mut index, "cephblockpools.ceph.rook.io");
-    assert!(heads(&index).starts_with("inUse at CephCluster rook/ceph"), "{}", heads(&index));
+    assert!(
+        heads(&index).starts_with("keptForDependents at CephCluster rook/ceph"),
+        "{}",
+        heads(&index)
+    );
     for other in ["CephBlockPool.ceph.rook.io other/a", "CephBlockPool.example.com rook/a"] {
         let text = format!("{}\n{other}", blocked("CephBlockPool:_[a]"));
         let found = diagnose_all(&fixture::index(&text));
-        assert!(matches!(&found[0].cause, Cause::InUse { users } if users.is_empty()), "{other}");
+        assert!(
+            matches!(&found[0].cause, Cause::KeptForDependents { dependents } if dependents.is_empty()),
+            "{other}"
+        );
     }
 }
 
@@ -103,7 +110,7 @@ fn operator_that_is_not_there_stays_a_cause_beside_the_dependents() {
     let down = text.replace("ready=1", "ready=0");
     insta::assert_snapshot!(heads(&fixture::index(&down)), @r"
     finisherNotReady at Deployment rook/rook-ceph-operator (Inferred, stuck)
-    inUse at CephCluster rook/ceph (Confirmed, stuck)
+    keptForDependents at CephCluster rook/ceph (Confirmed, stuck)
     ");
     // A finalizer of another program has nothing to do with it.
     let other = text.replace(
@@ -113,7 +120,7 @@ fn operator_that_is_not_there_stays_a_cause_beside_the_dependents() {
     let other = format!("{other}\ndeploy ops/cert-manager ready=1 replicas=1");
     insta::assert_snapshot!(heads(&fixture::index(&other)), @r"
     finisherBusy at Deployment rook/rook-ceph-operator (Inferred, stuck)
-    inUse at CephCluster rook/ceph (Confirmed, stuck)
+    keptForDependents at CephCluster rook/ceph (Confirmed, stuck)
     ");
 }
 

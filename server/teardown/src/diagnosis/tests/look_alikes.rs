@@ -3,7 +3,7 @@
 use super::*;
 
 /// A cause, objects that look as if it were theirs, and all verdicts on them, each with its root and how sure it is.
-const ALL: [(&str, &str, &str); 45] = [
+const ALL: [(&str, &str, &str); 46] = [
     (
         "withinGrace",
         "node n1\npod shop/web node=n1 deleted=400 grace=300 containers=c1:running preStop=yes",
@@ -99,6 +99,16 @@ const ALL: [(&str, &str, &str); 45] = [
         "inUse",
         "vac fast deleted=300 finalizers=kubernetes.io/vac-protection\npvc shop/data attributes=slow",
         "controllerSilent at VolumeAttributesClass fast (Inferred)",
+    ),
+    (
+        "keptForDependents",
+        "ns rook
+        deploy rook/operator ready=1 replicas=1 uses=account:operator
+        crb operator role=clusterrole/operator accounts=rook/operator
+        clusterrole operator updates=cephclusters.ceph.rook.io
+        CephCluster.ceph.rook.io rook/ceph deleted=4000 finalizers=cephcluster.ceph.rook.io conditions=DeletionIsBlocked:False:ObjectHasDependents:290:CephBlockPool:_[a]
+        CephBlockPool.ceph.rook.io rook/a",
+        "finisherBusy at Deployment rook/operator (Inferred)",
     ),
     (
         "copied",

@@ -34,7 +34,7 @@ fn turned<'a>(before: &[Diagnosis], after: &'a [Diagnosis]) -> Vec<&'a Diagnosis
 
 /// The changes after which a verdict at another root is the true one: the situation, the object or its field that is left out,
 /// and the verdict then. A list is complete, so an object that is not in it does not exist.
-const TRUE_THEN: [(&str, &str, &str); 49] = [
+const TRUE_THEN: [(&str, &str, &str); 51] = [
     ("withinGrace", "node n1", NODE_MISSING),
     ("containersRunning", "node n1", NODE_MISSING),
     ("kubeletUnaware", "node n1", NODE_MISSING),
@@ -81,6 +81,9 @@ const TRUE_THEN: [(&str, &str, &str); 49] = [
     ("policyDenies", "policy keep", "policyDenies at Namespace shop"),
     ("conversionDown", "crd widgets.example.com", "conversionDown at Namespace shop"),
     ("conversionDown", "crd widgets.example.com defines=", "conversionDown at Namespace shop"),
+    // Only the condition says that the program keeps the object by design, and one that is not ready would not notice the end of it.
+    ("keptForDependents", "CephCluster.ceph.rook.io rook/ceph conditions=", OPERATOR_BUSY),
+    ("keptForDependents", "deploy rook/operator ready=", OPERATOR_NOT_READY),
     // Nothing that it owns is left, so the garbage collector has to act.
     ("ownersCircle", "cm shop/a", "controllerSilent at ConfigMap shop/b"),
     ("ownersCircle", "cm shop/a owner=", "controllerSilent at ConfigMap shop/b"),
@@ -97,6 +100,8 @@ const TRUE_THEN: [(&str, &str, &str); 49] = [
 const NODE_MISSING: &str = "nodeMissing at Node n1";
 const VOLUMES_MOUNTED: &str = "volumesMounted at Pod shop/web";
 const CLAIM_UNUSED: &str = "controllerSilent at PersistentVolumeClaim shop/data";
+const OPERATOR_BUSY: &str = "finisherBusy at Deployment rook/operator";
+const OPERATOR_NOT_READY: &str = "finisherNotReady at Deployment rook/operator";
 const NOT_LOOKED_AT: &str = "controllerSilent at Namespace shop";
 
 /// Checks that verdicts turn where they are expected to and nowhere else. A turn is a situation, the fact that is missing, and the
@@ -159,6 +164,7 @@ fn each_situation_has_the_verdict_of_its_cause_and_no_other() {
     claimInUse: claimInUse at PersistentVolumeClaim shop/data (Confirmed)
     claimHeldByCompletedPods: claimHeldByCompletedPods at PersistentVolumeClaim shop/data (Confirmed)
     inUse: inUse at VolumeAttributesClass fast (Confirmed)
+    keptForDependents: keptForDependents at CephCluster rook/ceph (Confirmed)
     copied: copied at PersistentVolumeClaim shop/data (Confirmed)
     volumeBound: volumeBound at PersistentVolume disk-1 (Confirmed)
     detachFailed: detachFailed at VolumeAttachment a1 (Confirmed)

@@ -106,7 +106,7 @@ const fn of(cause: &'static str, objects: &'static str) -> Situation {
 }
 
 /// All of them, in the order of `Cause::NAMES`.
-pub(super) const ALL: [Situation; 45] = [
+pub(super) const ALL: [Situation; 46] = [
     of(
         "withinGrace",
         "node n1
@@ -183,6 +183,15 @@ pub(super) const ALL: [Situation; 45] = [
         "inUse",
         "vac fast deleted=300 finalizers=kubernetes.io/vac-protection
         pvc shop/data attributes=fast",
+    ),
+    of(
+        "keptForDependents",
+        "ns rook
+        deploy rook/operator ready=1 replicas=1 uses=account:operator
+        crb operator role=clusterrole/operator accounts=rook/operator
+        clusterrole operator updates=cephclusters.ceph.rook.io
+        CephCluster.ceph.rook.io rook/ceph deleted=4000 finalizers=cephcluster.ceph.rook.io conditions=DeletionIsBlocked:True:ObjectHasDependents:290:CephBlockPool:_[a]
+        CephBlockPool.ceph.rook.io rook/a",
     ),
     of(
         "copied",

@@ -48,6 +48,7 @@ fn ways_out_of_each_cause_are_in_the_order_that_a_person_should_try_them() {
     claimInUse: Deletion deleteUser
     claimHeldByCompletedPods: Deletion deleteUser
     inUse: None look
+    keptForDependents: None look, DataLoss deleteDependents
     copied: None wait, None look, DataLoss deleteUser
     volumeBound: Deletion deleteUser
     detachFailed: None repairDriver
