@@ -118,12 +118,12 @@ fn title_of_an_object_that_its_program_keeps_says_for_whom() {
         |dependents: &[ObjectRef]| Cause::KeptForDependents { dependents: dependents.to_vec() };
     assert_eq!(
         title(kept(&[]), vec![]),
-        "Its program keeps it because others depend on it: its condition DeletionIsBlocked lists them."
+        "Its own program keeps Pod shop/web-0 because others depend on it: its condition DeletionIsBlocked lists them."
     );
     let pool = [pool];
     assert_eq!(
         title(kept(&pool), vec![]),
-        "Its program keeps it because others depend on it: CephBlockPool rook/a."
+        "Its own program keeps Pod shop/web-0 because others depend on it: CephBlockPool rook/a."
     );
 }
 

@@ -187,7 +187,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             isolated(node),
             named(&diagnosis.root)
         ),
-        Cause::KeptForDependents { dependents } => depended_on(dependents),
+        Cause::KeptForDependents { dependents } => depended_on(&diagnosis.root, dependents),
         Cause::OwnersCircle { owners } => own_each_other(owners),
         Cause::ClaimInUse { pods: users } | Cause::InUse { users } => {
             format!("It is in use by {}, which nobody is deleting.", names(users))

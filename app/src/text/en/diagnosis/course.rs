@@ -135,8 +135,11 @@ fn expectation(diagnosis: &Diagnosis, course: &[Upcoming]) -> Option<&'static st
         Cause::ManagerSilent => {
             "Nothing. Once a kube-controller-manager leads again, it lists everything and continues within a minute."
         }
+        Cause::OwnersCircle { owners } if owners.len() == 1 => {
+            "Nothing, until somebody sends a second DELETE. It then goes within seconds."
+        }
         Cause::OwnersCircle { .. } => {
-            "Nothing, as long as each waits for the other. All of them go within seconds of a second DELETE of one."
+            "Nothing, until somebody sends a second DELETE of one. All of them then go within seconds."
         }
         Cause::ControllerSilent { .. } => "After a restart it looks within a minute.",
         Cause::CannotSee { .. } | Cause::Unknown => "Not known.",

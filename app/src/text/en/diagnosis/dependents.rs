@@ -5,12 +5,12 @@ use teardown::object::ObjectRef;
 use crate::text::{named, names};
 
 /// The sentence of an object that its program keeps. Not all that depends on an object is an object of the cluster.
-pub(super) fn depended_on(users: &[ObjectRef]) -> String {
-    let list = match users {
+pub(super) fn depended_on(object: &ObjectRef, dependents: &[ObjectRef]) -> String {
+    let list = match dependents {
         [] => "its condition DeletionIsBlocked lists them".to_owned(),
         some => names(some),
     };
-    format!("Its program keeps it because others depend on it: {list}.")
+    format!("Its own program keeps {} because others depend on it: {list}.", named(object))
 }
 
 /// The sentence of owners in a circle.
