@@ -135,7 +135,7 @@ fn needed(cause: &Cause) -> Vec<String> {
         | Cause::PodDirectoryLeft { node } => words(&[node]),
         Cause::ContainersRunning { node, containers: list, .. }
         | Cause::ClaimGone { node, claims: list, .. } => words(&[node, &list[0]]),
-        Cause::DriverMissing { node, driver } => words(&[node, driver]),
+        Cause::DriverMissing { node, driver, .. } => words(&[node, driver]),
         Cause::ClaimInUse { pods: objects }
         | Cause::ClaimHeldByCompletedPods { pods: objects }
         | Cause::InUse { users: objects }

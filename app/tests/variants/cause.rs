@@ -37,7 +37,9 @@ pub(crate) fn causes() -> Vec<Cause> {
             volumes: vec![shared("pv")],
             sub_paths: true,
         },
-        Cause::DriverMissing { .. } => Cause::DriverMissing { node: on(), driver: shared("csi") },
+        Cause::DriverMissing { .. } => {
+            Cause::DriverMissing { node: on(), driver: shared("csi"), plugin: None }
+        },
         Cause::PodDirectoryLeft { .. } => Cause::PodDirectoryLeft { node: on() },
         Cause::ClaimInUse { .. } => Cause::ClaimInUse { pods: vec![object("pod")] },
         Cause::ClaimHeldByCompletedPods { .. } => Cause::ClaimHeldByCompletedPods { pods: vec![object("pod")] },

@@ -40,6 +40,7 @@ mod kubelet_state;
 mod left_behind;
 mod namespace;
 mod owner;
+mod plugin;
 mod pod;
 mod program;
 pub mod running_pods;
@@ -72,8 +73,9 @@ pub(crate) use self::{
     events::subjects,
     finalizer::{cloud_controller, finisher},
     job::{TRACKING, other_manager},
-    pod::missing_driver,
+    plugin::{drivers_of, missing_driver, on_node},
     static_pod::is_mirror,
+    storage::in_use,
     unreadable::says_unreadable,
 };
 pub use self::{

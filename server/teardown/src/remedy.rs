@@ -31,6 +31,7 @@ mod namespace;
 mod node;
 mod permission;
 mod permit;
+mod plugin;
 mod pod;
 mod premise;
 mod put_back;

@@ -168,7 +168,7 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             },
             failure(diagnosis)
         ),
-        Cause::DriverMissing { node, driver } => {
+        Cause::DriverMissing { node, driver, plugin } => {
             let least = if diagnosis.total > count && count == diagnosis.waiting.len() {
                 "at least "
             } else {
@@ -176,11 +176,14 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
             };
             let of_pods =
                 if count > 1 { format!("s of {least}{count} Pods") } else { String::new() };
-            format!(
-                "Node {} cannot unmount the volume{of_pods}: its CSI driver {} is not registered there.",
-                isolated(node),
-                isolated(driver)
-            )
+            let (node, driver) = (isolated(node), isolated(driver));
+            let why = match plugin {
+                None => format!("its CSI driver {driver} is not registered there"),
+                Some(plugin) => {
+                    format!("{} of its CSI driver {driver} is not ready there", named(plugin))
+                }
+            };
+            format!("Node {node} cannot unmount the volume{of_pods}: {why}.")
         }
         Cause::PodDirectoryLeft { node } => format!(
             "All containers ended, but node {} has not cleaned up after {}, which has no volume of its own.",

@@ -86,6 +86,11 @@ pub(super) fn remedy_title(act: &RemedyAct, target: Option<&ObjectRef>) -> Strin
             format!("Repair the storage driver {}", isolated(driver))
         }
         RemedyAct::RepairDriver { driver: None, .. } => "Repair the storage driver".to_owned(),
+        RemedyAct::RestartDriver { driver, node } => format!(
+            "Restart the Pod of the storage driver {} on node {}",
+            isolated(driver),
+            isolated(node)
+        ),
         RemedyAct::RestartKubelet { node } => {
             format!("Restart the kubelet on node {}", isolated(node))
         }
@@ -207,6 +212,9 @@ fn remedy_does(act: &RemedyAct) -> String {
             "The containers have ended, and their devices have not been released. Check the Pod of the device driver on this node.".to_owned()
         }
         RemedyAct::RepairDriver { part, .. } => driver(*part).to_owned(),
+        RemedyAct::RestartDriver { .. } => {
+            "Its DaemonSet starts the Pod anew, and the kubelet tries the unmount again within 2 min 2 s. That helps where the driver itself hangs or holds the mount; its log says whether it does.".to_owned()
+        }
         RemedyAct::RestartKubelet { .. } => {
             "Containers go on running while the kubelet restarts. It then reads the state of its Pods afresh.".to_owned()
         }
@@ -356,7 +364,7 @@ fn wait(reason: WaitReason) -> &'static str {
 fn driver(part: DriverPart) -> &'static str {
     match part {
         DriverPart::Node => {
-            "The driver is not registered on this node, so the kubelet cannot unmount. Install or restart its plugin there."
+            "The kubelet cannot unmount without the driver’s own Pod on this node. Install the driver again, or make that Pod ready; the driver then registers with the kubelet."
         }
         DriverPart::Attacher => {
             "The external-attacher has to detach the volume and clear the finalizer of its VolumeAttachment. Check that it runs, holds its lease and reaches the storage system, and that the node no longer uses the volume."

@@ -145,6 +145,11 @@ impl<'a> Surroundings<'a> {
             Facts::Workload(_) if self.driver.is_some_and(|driver| drives(gone, driver)) => {
                 Some(Nearness::Behind)
             }
+            _ if self.driver == Some(&*gone.name)
+                && gone.kind.is("storage.k8s.io", "CSIDriver") =>
+            {
+                Some(Nearness::Behind)
+            }
             _ if is_among(&self.claims) => Some(Nearness::Behind),
             _ if self.controllers.contains(&gone.uid) && !is_owned() => Some(Nearness::Behind),
             _ if self.behind.iter().any(|it| Some(&**it) == namespace) => Some(Nearness::Behind),
@@ -258,8 +263,16 @@ fn controllers(index: &Index, objects: &[&Arc<Object>]) -> HashSet<Uid> {
     found
 }
 
-/// Whether a workload runs a CSI driver, by its name: drivers are called as a domain, and their workloads as its first part.
+/// Whether a workload runs a CSI driver, by the folder that it mounts or by its name: drivers are called as a domain, and their
+/// workloads as its first part.
 fn drives(workload: &Object, driver: &str) -> bool {
+    let is_plugin = |facts: &Facts| match facts {
+        Facts::Workload(workload) => workload.drivers.iter().any(|it| **it == *driver),
+        _ => false,
+    };
+    if is_plugin(&workload.facts) {
+        return true;
+    }
     let first = driver.split('.').next().unwrap_or(driver);
     first.len() > 2 && workload.name.contains(first)
 }

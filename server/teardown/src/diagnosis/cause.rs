@@ -103,12 +103,14 @@ pub enum Cause {
         /// Containers mounted a part of a volume with `subPath`.
         sub_paths: bool,
     },
-    /// The volumes are not unmounted, and their driver is not registered on the node.
+    /// The volumes are not unmounted, and their driver is not registered on the node, or its Pod there is not ready.
     DriverMissing {
         /// The node.
         node: Arc<str>,
         /// The CSI driver.
         driver: Arc<str>,
+        /// The Pod of the driver that is not ready; none of a driver that is not registered.
+        plugin: Option<ObjectRef>,
     },
     /// All containers have terminated, and the Pod has no volume to unmount.
     PodDirectoryLeft {

@@ -275,8 +275,13 @@ fn confirms(fact: &KubeletFact, cause: &Cause) -> bool {
         Cause::VolumesMounted { .. } | Cause::ClaimGone { .. } => {
             matches!(fact.step, Step::Unmount | Step::UnmountSubPath)
         }
-        Cause::DriverMissing { driver, .. } => {
-            fact.error == KubeletError::DriverNotRegistered && fact.said.contains(&**driver)
+        Cause::DriverMissing { driver, plugin, .. } => {
+            let is_away = match fact.error {
+                KubeletError::DriverNotRegistered => true,
+                KubeletError::NoConnection => plugin.is_some(),
+                _ => false,
+            };
+            is_away && fact.said.contains(&**driver)
         }
         Cause::ContainersRunning { .. } => fact.step == Step::StopContainer,
         Cause::SandboxLeft { .. } => fact.step == Step::StopSandbox,

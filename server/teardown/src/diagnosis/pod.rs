@@ -13,12 +13,11 @@ use super::{
     case::{Case, cannot_see, condition},
     cause::{Cause, Confidence, Evidence, Finding, Source, Verdict},
     ended::{Ended, reporting},
+    plugin,
     static_pod::is_mirror,
     unaware,
 };
-use crate::object::{
-    Claim, ContainerState, Deletion, Facts, Object, ObjectRef, Phase, Pod, PodReferenceKind,
-};
+use crate::object::{ContainerState, Deletion, Facts, Object, ObjectRef, Phase, PodReferenceKind};
 
 /// The grace period is not over: the kubelet is stopping the containers.
 pub(super) fn within_grace<'a>(
@@ -104,7 +103,7 @@ pub(super) fn not_stopped<'a>(
 }
 
 /// The containers have terminated, and the kubelet has not unmounted the volumes. A driver that is missing holds all Pods of a node
-/// that use it, and one repair frees them: they are one diagnosis, at the node's CSINode.
+/// that use it, and one repair frees them: they are one diagnosis, at the node's CSINode or at the Pod of the driver.
 pub(super) fn not_unmounted<'a>(
     case: &Case<'a>,
     object: &'a Arc<Object>,
@@ -119,25 +118,22 @@ pub(super) fn not_unmounted<'a>(
     let claims = || pod.pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
     let namespace = object.namespace.as_deref();
     let (mut gone, mut volumes, mut lost) = (Vec::new(), Vec::new(), Vec::new());
-    let mut drivers: Vec<Arc<str>> = inline_drivers(pod.pod).cloned().collect();
     for used in claims() {
         match case.index.find("", "PersistentVolumeClaim", namespace, &used.name) {
             Some(claim) if is_newer(claim, pod.deletion) => gone.push(used.name.clone()),
-            Some(claim) => match gone_volume(case, claim) {
-                Some(volume) => {
+            Some(claim) => {
+                if let Some(volume) = gone_volume(case, claim) {
                     lost.extend(loss_of(claim, volume));
                     volumes.push(volume.clone());
                 }
-                None => drivers.extend(driver_of(case, claim)),
-            },
+            }
             None if case.index.check_claims_visible(namespace).is_ok() => {
                 gone.push(used.name.clone());
             }
             None => {}
         }
     }
-    let missing =
-        drivers.iter().find_map(|driver| Some((unregistered(case, pod.node, driver)?, driver)));
+    let drivers = plugin::drivers_of(case.index, object, pod.pod);
     let mut evidence: Vec<Evidence> =
         node.ready.iter().map(|ready| condition(node_object, ready)).collect();
     evidence.extend(case.node_lease(pod.node));
@@ -156,10 +152,11 @@ pub(super) fn not_unmounted<'a>(
         }));
         evidence.extend(lost);
         Cause::ClaimGone { node: node_name, claims: gone, volumes, sub_paths }
-    } else if let Some((csi_node, driver)) = missing {
-        let cause = Cause::DriverMissing { node: node_name, driver: driver.clone() };
-        let verdict = pod.verdict(cause).rooted(csi_node).part(driver).with(evidence);
-        found.push(verdict.with([drivers_of(csi_node)]).into());
+    } else if let Some(missing) = plugin::missing(case.index, pod.node, &drivers) {
+        let (driver, plugin) = (missing.driver.clone(), missing.plugin());
+        let cause = Cause::DriverMissing { node: node_name, driver, plugin };
+        let verdict = pod.verdict(cause).rooted(missing.root).part(&missing.driver);
+        found.push(verdict.with(evidence).with(missing.evidence).into());
         return;
     } else if claims().next().is_some() || pod.ending.has_volumes || !drivers.is_empty() {
         Cause::VolumesMounted { node: node_name, sub_paths }
@@ -196,47 +193,4 @@ fn loss_of(claim: &Object, volume: &Arc<str>) -> Vec<Evidence> {
         name: volume.clone(),
     });
     [Evidence::field(claim, "status.phase", phase), absent].into()
-}
-
-/// A CSI driver that a Pod needs to unmount an inline volume or the volume of a claim, and that is not registered on its node.
-pub(crate) fn missing_driver(case: &Case<'_>, object: &Object, pod: &Pod) -> Option<Arc<str>> {
-    let (node, namespace) = (pod.node.as_ref()?, object.namespace.as_deref());
-    let used = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Claim);
-    let claims =
-        used.filter_map(|used| case.index.find("", "PersistentVolumeClaim", namespace, &used.name));
-    let of_claims = claims.filter_map(|claim| driver_of(case, claim));
-    let mut drivers = inline_drivers(pod).cloned().chain(of_claims);
-    drivers.find(|driver| unregistered(case, node, driver).is_some())
-}
-
-/// The CSI drivers of the inline volumes of a Pod.
-fn inline_drivers(pod: &Pod) -> impl Iterator<Item = &Arc<str>> {
-    let used = pod.uses.iter().filter(|used| used.what == PodReferenceKind::Driver);
-    used.map(|used| &used.name)
-}
-
-/// The CSI driver of the volume that a claim is bound to.
-fn driver_of(case: &Case<'_>, claim: &Object) -> Option<Arc<str>> {
-    let Facts::Claim(facts) = &claim.facts else { return None };
-    let Claim { volume: Some(volume), .. } = &**facts else { return None };
-    match &case.index.find("", "PersistentVolume", None, volume)?.facts {
-        Facts::Volume(volume) => volume.driver.clone(),
-        _ => None,
-    }
-}
-
-/// The CSINode of this name if it does not list the driver. One that cannot be seen says nothing against it.
-fn unregistered<'a>(case: &Case<'a>, node: &str, driver: &Arc<str>) -> Option<&'a Arc<Object>> {
-    let found = case.index.find("storage.k8s.io", "CSINode", None, node)?;
-    let Facts::CsiNode(facts) = &found.facts else { return None };
-    (!facts.drivers.contains(driver)).then_some(found)
-}
-
-/// The drivers that a CSINode lists.
-fn drivers_of(csi_node: &Object) -> Evidence {
-    let drivers = match &csi_node.facts {
-        Facts::CsiNode(facts) => facts.drivers.join(", "),
-        _ => String::new(),
-    };
-    Evidence::field(csi_node, "spec.drivers", drivers)
 }

@@ -48,7 +48,7 @@ pub(super) fn presence(case: &Case<'_>, object: &Object, verdict: &Verdict) -> O
 }
 
 /// Whether a program has a ready Pod; `None` where its kind does not say.
-fn ready(program: &Object) -> Option<bool> {
+pub(super) fn ready(program: &Object) -> Option<bool> {
     match &program.facts {
         Facts::Workload(workload) => workload.ready.map(|ready| ready > 0),
         Facts::Pod(pod) => Some(pod.ready && program.deletion.is_none()),
@@ -62,12 +62,17 @@ pub(super) fn readiness(program: &Object) -> Evidence {
         Facts::Workload(workload) => {
             let ready = workload.ready.unwrap_or_default();
             let wanted = workload.replicas.unwrap_or(ready);
-            Evidence::field(program, "status.readyReplicas", format!("{ready} / {wanted}"))
+            let is_daemon_set = program.kind.is("apps", "DaemonSet");
+            let path = if is_daemon_set { "status.numberReady" } else { "status.readyReplicas" };
+            Evidence::field(program, path, format!("{ready} / {wanted}"))
         }
-        _ => Evidence::field(
-            program,
-            "status.conditions",
-            ready(program).unwrap_or_default().to_string(),
-        ),
+        _ if program.deletion.is_some() => {
+            Evidence::field(program, "metadata.deletionTimestamp", "")
+        }
+        _ => {
+            let is_ready = ready(program).unwrap_or_default();
+            let said = if is_ready { "Ready True" } else { "Ready False" };
+            Evidence::field(program, "status.conditions", said)
+        }
     }
 }

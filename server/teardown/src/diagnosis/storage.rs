@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     deadlines::Overdue,
+    index::Index,
     object::{Attachment, Facts, Object, Phase},
     relation::{EdgeKind, is_an_attachers},
 };
@@ -173,7 +174,7 @@ pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict>
         if let Some(verdict) = case.silent_node(&node) {
             return Some(verdict);
         }
-        let in_use = in_use(case, attachment);
+        let in_use = in_use(case.index, attachment);
         let detach = in_use.as_ref().map_or(DetachState::NotRequested, |_| DetachState::InUse);
         (detach, in_use.into_iter().collect())
     } else if attachment.attached {
@@ -192,9 +193,10 @@ pub(super) fn attached(case: &Case<'_>, object: &Arc<Object>) -> Option<Verdict>
 
 /// The evidence that a node uses the volume of an attachment: as long as it says so, the attach-detach controller does not delete the
 /// attachment.
-fn in_use(case: &Case<'_>, attachment: &Attachment) -> Option<Evidence> {
-    let (object, node) = case.node(&attachment.node)?;
-    let volume = case.index.find("", "PersistentVolume", None, attachment.volume.as_deref()?)?;
+pub(crate) fn in_use(index: &Index, attachment: &Attachment) -> Option<Evidence> {
+    let object = index.find("", "Node", None, &attachment.node)?;
+    let Facts::Node(node) = &object.facts else { return None };
+    let volume = index.find("", "PersistentVolume", None, attachment.volume.as_deref()?)?;
     let Facts::Volume(volume) = &volume.facts else { return None };
     let name = volume.unique_name()?;
     let is_listed = node.in_use.iter().any(|it| **it == *name);

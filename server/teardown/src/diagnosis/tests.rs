@@ -22,6 +22,7 @@ mod left_behind;
 mod look_alikes;
 mod metamorphic;
 mod namespace;
+mod plugin;
 mod pod;
 mod protection;
 mod replacement;

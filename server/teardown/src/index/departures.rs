@@ -68,7 +68,7 @@ impl Departures {
                 | Facts::Node(_)
                 | Facts::Claim(_)
         );
-        if !is_kept {
+        if !is_kept && !object.kind.is("storage.k8s.io", "CSIDriver") {
             return;
         }
         self.deleted.push_back(Departure { object: object.clone(), at });

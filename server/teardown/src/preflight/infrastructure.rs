@@ -32,14 +32,21 @@ pub(super) fn nodes(subject: &Subject<'_>, notes: &mut Notes) {
     }
 }
 
-/// Drivers that have to unmount volumes, and are not registered on the node of the Pod.
+/// Drivers that have to unmount volumes, and are not registered on the node of the Pod. One whose own Pod there is not ready may be
+/// ready by then, so that is a warning.
 pub(super) fn drivers(subject: &Subject<'_>, notes: &mut Notes) {
     for (object, pod) in subject.running_pods() {
         if let Some(node) = pod.node.clone()
-            && let Some(driver) = missing_driver(&subject.case, object, pod)
+            && let Some(missing) = missing_driver(subject.index(), object, pod)
         {
-            let code = NoteCode::DriverMissing { driver, node };
-            notes.add(Severity::Refusal, code, object.reference());
+            let (plugin, driver) = (missing.plugin(), missing.driver);
+            let (severity, code) = match plugin {
+                None => (Severity::Refusal, NoteCode::DriverMissing { driver, node }),
+                Some(plugin) => {
+                    (Severity::Warning, NoteCode::DriverNotReady { driver, node, plugin })
+                }
+            };
+            notes.add(severity, code, object.reference());
         }
     }
 }

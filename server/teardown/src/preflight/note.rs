@@ -143,6 +143,15 @@ pub enum NoteCode {
         /// The node.
         node: Arc<str>,
     },
+    /// The driver that has to unmount the Pods' volumes has a Pod on their node that is not ready.
+    DriverNotReady {
+        /// The CSI driver.
+        driver: Arc<str>,
+        /// The node.
+        node: Arc<str>,
+        /// The Pod of the driver.
+        plugin: ObjectRef,
+    },
     /// The Jobs are left to another controller, which has to release their Pods.
     ManagedElsewhere {
         /// The controller, as `spec.managedBy` names it.

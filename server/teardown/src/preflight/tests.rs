@@ -91,6 +91,9 @@ fn short(code: &NoteCode) -> String {
         NoteCode::NodeSilent { node } => format!("node {node} is silent"),
         NoteCode::NodeNotReady { node } => format!("node {node} is not ready"),
         NoteCode::DriverMissing { driver, node } => format!("no {driver} on {node}"),
+        NoteCode::DriverNotReady { driver, node, plugin } => {
+            format!("{plugin} of {driver} on {node} is not ready")
+        }
         NoteCode::ManagedElsewhere { manager } => format!("left to {manager}"),
         NoteCode::ClaimMissing { claim } => format!("{claim} is missing"),
         NoteCode::ProvisionerMissing { driver } => format!("no {driver} anywhere"),
@@ -370,6 +373,24 @@ fn driver_of_an_inline_volume_that_is_not_registered_is_found() {
         pod shop/a of=shop node=n1 uses=driver:disk.example.com
         pod shop/b of=shop node=n2 uses=driver:disk.example.com
     "), @"Refusal no disk.example.com on n1: Pod shop/a");
+}
+
+/// It may be ready by the time of the run, so the plan only warns.
+#[test]
+fn driver_whose_pod_on_the_node_is_not_ready_is_a_warning() {
+    insta::assert_snapshot!(notes("
+        node n1
+        node n2
+        csidriver disk.example.com
+        csinode n1 drivers=disk.example.com
+        csinode n2 drivers=disk.example.com
+        ds disk/csi-node drivers=disk.example.com
+        pod disk/csi-node-a owner=ds/csi-node node=n1 ready=no
+        pod disk/csi-node-b owner=ds/csi-node node=n2
+        ns shop of=shop
+        pod shop/a of=shop node=n1 uses=driver:disk.example.com
+        pod shop/b of=shop node=n2 uses=driver:disk.example.com
+    "), @"Warning Pod disk/csi-node-a of disk.example.com on n1 is not ready: Pod shop/a");
 }
 
 #[test]

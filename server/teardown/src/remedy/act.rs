@@ -137,6 +137,13 @@ pub enum RemedyAct {
         /// The node, for the parts that work on one.
         node: Option<Arc<str>>,
     },
+    /// Delete the Pod of a storage driver on a node, the target, so that its DaemonSet starts it anew.
+    RestartDriver {
+        /// The CSI driver.
+        driver: Arc<str>,
+        /// The node.
+        node: Arc<str>,
+    },
     /// Restart the kubelet. Containers go on.
     RestartKubelet {
         /// The node.
@@ -322,9 +329,10 @@ impl RemedyAct {
             | Self::SuspendParent
             | Self::RetainVolume { .. }
             | Self::ExemptNamespaces { .. } => Harm::Reversible,
-            Self::ScaleDown { .. } | Self::ShortenGrace { .. } | Self::RestartNode { .. } => {
-                Harm::Interruption
-            }
+            Self::ScaleDown { .. }
+            | Self::ShortenGrace { .. }
+            | Self::RestartDriver { .. }
+            | Self::RestartNode { .. } => Harm::Interruption,
             Self::IgnoreWebhook { .. }
             | Self::DeleteWebhookConfiguration
             | Self::DeleteApiService { .. } => Harm::SwitchesOff,

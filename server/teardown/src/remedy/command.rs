@@ -247,11 +247,16 @@ pub(super) fn set(operation: &str, path: &str, value: impl Into<Value>) -> Value
     json!({ "op": operation, "path": path, "value": value.into() })
 }
 
-/// Removes one finalizer, if it is still at the same place of the list.
+/// Removes one finalizer, if it is still at the same place of the list; of an attachment, if its record says of the volume what it said.
 pub(super) fn remove_finalizer(object: &Object, finalizer: &str) -> Option<Command> {
     let place = object.finalizers.iter().position(|it| &**it == finalizer)?;
     let path = format!("/metadata/finalizers/{place}");
-    patch(object, &[test(&path, finalizer), json!({ "op": "remove", "path": path })])
+    let removal = [test(&path, finalizer), json!({ "op": "remove", "path": path })];
+    let attached = match &object.facts {
+        Facts::Attachment(facts) => Some(test("/status/attached", facts.attached)),
+        _ => None,
+    };
+    patch(object, &attached.into_iter().chain(removal).collect::<Vec<_>>())
 }
 
 /// Writes an annotation with a value that it never had, because a patch that changes nothing wakes nobody. An object of the

@@ -2,8 +2,8 @@
 //!
 //! # Decisions
 //! - A finalizer is removed one at a time and from one object: nothing is done in bulk.
-//! - [`remove`] is the only way to remove one, and knows those that nobody removes by hand. Instead of those of the garbage
-//!   collector the DELETE is sent again.
+//! - [`remove`] knows those that nobody removes by hand. Instead of those of the garbage collector the DELETE is sent again. That of an
+//!   attachment goes by [`remove_detached`] alone, with the word of a person who looked into the storage system.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::{
     reach::Reach,
 };
 use crate::{
-    diagnosis::{Cause, Link},
+    diagnosis::{Cause, Link, in_use},
     object::{Facts, Object, ObjectRef},
     relation::{EdgeKind, is_built_in},
 };
@@ -139,19 +139,38 @@ fn repair(case: &Case<'_>, finalizer: &Arc<str>, finisher: &ObjectRef) -> Remedy
 }
 
 /// Removes one finalizer from one object. `None` for a finalizer that nobody removes by hand: one of Kubernetes itself that
-/// guards what is in use, one of an attachment whose volume is attached, one that keeps a volume until its attachments are
+/// guards what is in use, one of an attachment whose volume is attached by its record, one that keeps a volume until its attachments are
 /// gone, and any of an object that nobody deletes.
 pub(super) fn remove(
     case: &Case<'_>,
     object: &Arc<Object>,
     finalizer: &Arc<str>,
 ) -> Option<Remedy> {
-    let is_never = is_built_in(finalizer) && !BUILT_IN.contains(&&**finalizer);
     let is_kept = match &object.facts {
         Facts::Attachment(attachment) => attachment.attached,
         _ => finalizer.starts_with("external-attacher/"),
     };
-    if is_kept || object.deletion.is_none() || is_never {
+    (!is_kept).then(|| removal(case, object, finalizer))?
+}
+
+/// Removes the finalizer of an attachment once somebody has checked in the storage system that the volume is detached. The record may
+/// say that it is attached: it does so for ever where the attacher was uninstalled, or where the machine is gone and its driver
+/// gets an error for it. It is withheld while the node itself says that it uses the volume.
+pub(super) fn remove_detached(
+    case: &Case<'_>,
+    object: &Arc<Object>,
+    finalizer: &Arc<str>,
+) -> Option<Remedy> {
+    let Facts::Attachment(attachment) = &object.facts else { return None };
+    let is_used = in_use(case.index, attachment).is_some();
+    let why = is_used.then(|| Withheld::Attached { node: attachment.node.clone() });
+    let remedy = removal(case, object, finalizer)?;
+    Some(remedy.need(NeedCode::DetachChecked, Holds::Unknown).withhold(why))
+}
+
+fn removal(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Option<Remedy> {
+    let is_never = is_built_in(finalizer) && !BUILT_IN.contains(&&**finalizer);
+    if object.deletion.is_none() || is_never {
         return None;
     }
     let loss = leak(finalizer);

@@ -14,6 +14,8 @@ pub enum Loss {
     Machine,
     /// A mount stays on the node, and a later Pod may mount over it.
     Mount,
+    /// Pods lose the volumes that a driver serves from its own Pod, as drivers with FUSE do.
+    ServedMounts,
     /// The Pod's directory or control group stays on the node.
     Directory,
     /// The address and the network interfaces of the Pod stay reserved on the node.

@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    act::{DriverPart, Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason, Withheld},
+    act::{Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason, Withheld},
     case::{Case, claims, has_ended},
     command::{self, Command, Purpose},
     finalizer::recreate,
+    plugin,
     reach::Reach,
     start_node::start,
 };
@@ -153,17 +154,16 @@ pub(super) fn not_unmounted(case: &Case<'_>, cause: &Cause) -> Vec<Remedy> {
             found.push(free_mount(case, object, node, *sub_paths));
             node
         }
-        Cause::DriverMissing { node, driver } => {
-            let (part, driver) = (DriverPart::Node, Some(driver.clone()));
-            let act = RemedyAct::RepairDriver { driver, part, node: Some(node.clone()) };
-            let drivers = case.index.find("storage.k8s.io", "CSINode", None, node);
-            let look = drivers.and_then(|drivers| command::look(drivers));
-            found.push(Remedy::new(act).at(object).with([look]));
+        Cause::DriverMissing { node, driver, .. } => {
+            found.push(plugin::repair(case, object, node, driver));
             node
         }
         Cause::PodDirectoryLeft { node } => node,
         _ => return Vec::new(),
     };
+    if !is_unmounted && !case.diagnosis.may_be_silent() {
+        found.extend(plugin::restart(case, object, name));
+    }
     found.extend(restarts(case, name));
     found.push(match cause {
         Cause::PodDirectoryLeft { .. } => force_ended(case, object, name, [Loss::Directory]),

@@ -377,6 +377,16 @@ impl<'a> Search<'a> {
                 let attachments = self.attachments(object.reference(), &object.name);
                 Some(claim.into_iter().chain(attachments).collect())
             }
+            // Its node may come to use the volume.
+            Facts::Attachment(attachment) => {
+                let node = ObjectRef {
+                    group: "".into(),
+                    kind: "Node".into(),
+                    namespace: None,
+                    name: attachment.node.clone(),
+                };
+                Some(vec![self.as_it_is(&node)?])
+            }
             Facts::Claim(claim) => {
                 let Some(volume) = &claim.volume else { return Some(Vec::new()) };
                 let volume = self.index.find("", "PersistentVolume", None, volume);

@@ -19,10 +19,11 @@ use super::{
     AT_RISK,
     case::{EACH, claims, has_ended, pods_of, workload_of},
     namespace::concerned,
+    plugin::users,
     reach::{GoingClaim, ReachedClaim},
 };
 use crate::{
-    diagnosis::{Cause, Diagnosis, Link},
+    diagnosis::{Cause, Diagnosis, Link, drivers_of, on_node},
     fetched::{Answer, Permission},
     graph::Graph,
     index::{Index, Renewal},
@@ -38,6 +39,8 @@ pub struct Stamps<'a> {
     hidden: u64,
     nodes: HashMap<Arc<str>, u64>,
     workloads: HashMap<Uid, u64>,
+    /// By node and CSI driver.
+    drivers: HashMap<(Arc<str>, Arc<str>), u64>,
     /// By namespace that does not exist, the objects in it.
     left: HashMap<Arc<str>, u64>,
 }
@@ -53,8 +56,8 @@ impl<'a> Stamps<'a> {
         index.of_resource("namespaces").next().is_some().hash(&mut hasher);
         index.hidden_kinds().keys().for_each(|resource| resource.hash(&mut hasher));
         let hidden = hasher.finish();
-        let (nodes, workloads, left) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { index, graph, hidden, nodes, workloads, left }
+        let (nodes, workloads, drivers, left) = Default::default();
+        Self { index, graph, hidden, nodes, workloads, drivers, left }
     }
 
     /// Hashes the facts on which the needs, the guards, the reach and the losses of the ways out hang.
@@ -74,6 +77,7 @@ impl<'a> Stamps<'a> {
         if let Some(pod) = root {
             self.hash_volumes(&diagnosis.cause, pod, hasher);
         }
+        self.hash_drivers(diagnosis, hasher);
         self.hash_held(diagnosis, hasher);
         hash_rights(index, diagnosis, hasher);
     }
@@ -155,6 +159,34 @@ impl<'a> Stamps<'a> {
             let volumes = self.index.of_resource("persistentvolumes").filter(is_its);
             sum(volumes.map(|volume| self.of_object(volume))).hash(hasher);
         }
+    }
+
+    /// The drivers of a Pod whose mounts hold it, and what a restart of each would hit.
+    fn hash_drivers(&mut self, diagnosis: &Diagnosis, hasher: &mut DefaultHasher) {
+        let (Cause::VolumesMounted { node, .. } | Cause::DriverMissing { node, .. }) =
+            &diagnosis.cause
+        else {
+            return;
+        };
+        let pod = diagnosis.pod_of_kubelet().and_then(|(pod, _)| self.index.get(pod));
+        let Some(object) = pod else { return };
+        let Facts::Pod(pod) = &object.facts else { return };
+        for driver in drivers_of(self.index, object, pod) {
+            self.of_driver(node, driver).hash(hasher);
+        }
+    }
+
+    fn of_driver(&mut self, node: &Arc<str>, driver: Arc<str>) -> u64 {
+        let key = (node.clone(), driver);
+        if let Some(known) = self.drivers.get(&key) {
+            return *known;
+        }
+        let plugins = on_node(self.index, node, &key.1);
+        let plugins = sum(plugins.map(|pod| hash_of(&(&pod.uid, pod.deletion.is_some()))));
+        let users = users(self.index, self.graph, node, &key.1);
+        let found = hash_of(&(&key.1, plugins, sum(users.map(|pod| hash_of(&pod.uid)))));
+        self.drivers.insert(key, found);
+        found
     }
 
     /// Everything that waits, and the autoscalers that read an API, where a way out lets all go on.
@@ -284,6 +316,7 @@ impl<'a> Stamps<'a> {
             Facts::Node(node) => {
                 let is_control_plane = object.is_control_plane();
                 (node.is_silent(), is_control_plane, &node.taints, &node.provider).hash(hasher);
+                node.in_use.hash(hasher);
             }
             Facts::ApiService(it) => {
                 let available = it.available.as_ref();

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    act::{DriverPart, Harm, Holds, Loss, NeedCode, Remedy, RemedyAct, WaitReason},
+    act::{DriverPart, Harm, Loss, Remedy, RemedyAct, WaitReason},
     case::{Case, EACH, workload_of},
     command::{self, Command, Purpose},
     control_plane,
     delete_user::{delete_user, destroys_data},
-    finalizer::{nudge, remove},
+    finalizer::{nudge, remove, remove_detached},
     pod::restart_kubelet,
     reach::Reach,
     retain::retain,
@@ -133,11 +133,10 @@ pub(super) fn attached(
     }
 }
 
-/// The driver has to detach the volume. The finalizer of the attachment goes by hand only where the attacher itself has reported that
-/// the volume is detached: with the finalizer gone, the next node attaches it.
+/// The driver has to detach the volume. The finalizer of the attachment goes by hand only once somebody has seen in the storage system
+/// that the volume is detached, whatever the record says: with the finalizer gone, the next node attaches it.
 pub(super) fn detach_failed(case: &Case<'_>, attacher: &Arc<str>, name: &Arc<str>) -> Vec<Remedy> {
     let Some(object) = case.root() else { return Vec::new() };
-    let Facts::Attachment(attachment) = &object.facts else { return Vec::new() };
     let driver = RemedyAct::RepairDriver {
         driver: Some(attacher.clone()),
         part: DriverPart::Attacher,
@@ -145,12 +144,7 @@ pub(super) fn detach_failed(case: &Case<'_>, attacher: &Arc<str>, name: &Arc<str
     };
     let look = [command::look(object), look_at_use(case, name)];
     let mut found = vec![Remedy::new(driver).at(object).with(look)];
-    if object.deletion.is_some() && !attachment.attached {
-        for finalizer in object.finalizers.iter() {
-            let remedy = remove(case, object, finalizer);
-            found.extend(remedy.map(|it| it.need(NeedCode::DetachChecked, Holds::Unknown)));
-        }
-    }
+    found.extend(object.finalizers.iter().filter_map(|it| remove_detached(case, object, it)));
     found
 }
 

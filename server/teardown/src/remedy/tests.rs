@@ -6,6 +6,7 @@ mod job;
 mod kubelet;
 mod namespace;
 mod order;
+mod plugin;
 mod premise;
 mod scale_down;
 mod security;
@@ -500,14 +501,14 @@ const EVERYTHING: &str = "
 
 #[test]
 fn nothing_that_guards_what_is_in_use_is_ever_removed_by_hand() {
-    const NEVER: [&str; 6] = [
+    const NEVER: [&str; 5] = [
         "kubernetes.io/pvc-protection",
         "kubernetes.io/pv-protection",
         "foregroundDeletion",
         "orphan",
         "customresourcecleanup.apiextensions.k8s.io",
-        "external-attacher/disk-example",
     ];
+    let checked = Need { code: NeedCode::DetachChecked, holds: Holds::Unknown };
     let everything = format!("{SILENT}{API_DOWN}{EVERYTHING}");
     let mut removed = 0;
     for (diagnosis, remedies) in found(&fixture::index(&everything)) {
@@ -515,6 +516,10 @@ fn nothing_that_guards_what_is_in_use_is_ever_removed_by_hand() {
             if let RemedyAct::RemoveFinalizer { finalizer } = &remedy.act {
                 removed += 1;
                 assert!(!NEVER.contains(&&**finalizer), "{finalizer} for {}", diagnosis.id);
+                if finalizer.starts_with("external-attacher/") {
+                    assert_eq!(&*remedy.target.as_ref().unwrap().kind, "VolumeAttachment");
+                    assert!(remedy.needs.contains(&checked), "{}", diagnosis.id);
+                }
             }
         }
     }

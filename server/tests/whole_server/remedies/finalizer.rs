@@ -90,11 +90,20 @@ fn is_attached(world: &mut ControlPlane, attached: bool) {
 
 /// An attachment that is deleted and that its driver reports as detached. The driver is away.
 fn detached(world: &mut ControlPlane) {
+    requested(world, false);
+}
+
+/// One that is still attached by its record, and whose driver is away for good.
+fn still_attached(world: &mut ControlPlane) {
+    requested(world, true);
+}
+
+fn requested(world: &mut ControlPlane, attached: bool) {
     schedule(world, "at 0s controller external-attacher off");
     create(world, "", "persistentvolumes", "", volume(&[], "Retain"));
     world.run_until_idle();
     create_detached(world);
-    is_attached(world, false);
+    is_attached(world, attached);
     delete(world, &attachment());
 }
 
@@ -255,12 +264,37 @@ const OF_A_CLAIM: Race = Race {
     ],
 };
 
+/// The node of the attachment says that it uses the volume.
+fn use_again(world: &mut ControlPlane) {
+    let node = Key::new("", "nodes", "", "node-b");
+    modify(world, &node, "status", |it| {
+        it["status"]["volumesInUse"] = json!(["kubernetes.io/csi/disk.example^disk"]);
+    });
+}
+
 const OF_AN_ATTACHMENT: Race = Race {
     act: "removeFinalizer",
     is_it: ANY,
     set_up: detached,
     cases: &[
         refused("the volume is attached", |world| is_attached(world, true)),
+        reported("its node uses the volume", use_again),
+        refused("another attachment has its name", |world| {
+            erase(world, "volumeattachments.storage.k8s.io detached");
+            create_detached(world);
+        }),
+    ],
+};
+
+const OF_AN_ATTACHED_VOLUME: Race = Race {
+    act: "removeFinalizer",
+    is_it: ANY,
+    set_up: still_attached,
+    cases: &[
+        refused("its driver is back and has detached the volume", |world| {
+            is_attached(world, false);
+        }),
+        reported("its node uses the volume", use_again),
         refused("another attachment has its name", |world| {
             erase(world, "volumeattachments.storage.k8s.io detached");
             create_detached(world);
@@ -305,6 +339,7 @@ pub(super) const RACES: &[Race] = &[
     OF_A_VOLUME,
     OF_A_CLAIM,
     OF_AN_ATTACHMENT,
+    OF_AN_ATTACHED_VOLUME,
     OF_TWO,
     OF_AN_OWNER,
 ];

@@ -28,7 +28,7 @@ use teardown::{
 use super::{Server, li};
 
 /// The acts that no request does: a person waits, looks, or repairs something.
-pub(super) const BY_HAND: [&str; 27] = [
+pub(super) const BY_HAND: [&str; 28] = [
     "wait",
     "look",
     "deleteDependents",
@@ -41,6 +41,7 @@ pub(super) const BY_HAND: [&str; 27] = [
     "repairNetwork",
     "repairDevices",
     "repairDriver",
+    "restartDriver",
     "restartKubelet",
     "restartNode",
     "restoreFinisher",

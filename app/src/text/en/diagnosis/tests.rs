@@ -68,3 +68,26 @@ fn pod_that_cannot_have_its_disk_is_harm_that_names_the_multi_attach_error() {
     );
     assert!(said(vec![pod("db-0"), pod("db-1")]).contains("Pod shop/db-1 hang in "));
 }
+
+#[test]
+fn driver_that_is_not_ready_is_named_by_its_pod_and_one_that_is_not_registered_is_not() {
+    let plugin = ObjectRef {
+        group: "".into(),
+        kind: "Pod".into(),
+        namespace: Some("disk".into()),
+        name: "csi-node-a".into(),
+    };
+    let said = |plugin| {
+        let (node, driver) = ("n1".into(), "disk.example".into());
+        let sentence = cause(&diagnosis(Cause::DriverMissing { node, driver, plugin }));
+        sentence.replace(['\u{2068}', '\u{2069}'], "")
+    };
+    assert_eq!(
+        said(Some(plugin)),
+        "Node n1 cannot unmount the volume: Pod disk/csi-node-a of its CSI driver disk.example is not ready there."
+    );
+    assert_eq!(
+        said(None),
+        "Node n1 cannot unmount the volume: its CSI driver disk.example is not registered there."
+    );
+}

@@ -222,6 +222,16 @@ fn sentences(code: &NoteCode) -> (String, String, String) {
             "The kubelet cannot unmount the volumes, so the Pods stay.",
             "Bring the driver’s Pod on this node back.",
         ),
+        NoteCode::DriverNotReady { driver, node, plugin } => texts(
+            format!(
+                "{} of the driver {} is not ready on node {}",
+                named(plugin),
+                isolated(driver),
+                isolated(node)
+            ),
+            "The kubelet may be unable to unmount the volumes, and the Pods stay then.",
+            "Look at its log, and make it ready first.",
+        ),
         NoteCode::ManagedElsewhere { manager } => texts(
             format!("Jobs that are left to the controller {}", isolated(manager)),
             "Their Pods stay until that controller releases them, or until the Job itself is gone.",

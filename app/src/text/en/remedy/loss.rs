@@ -45,6 +45,9 @@ fn loss(loss: Loss) -> &'static str {
             "Karpenter, Cluster API or Gardener may destroy the machine with its disks."
         }
         Loss::Mount => "The mount stays on the node, and a later Pod may mount over it.",
+        Loss::ServedMounts => {
+            "A driver that serves its volumes from this Pod, as drivers with FUSE do, cuts them off from the Pods named here. They have to be restarted then."
+        }
         Loss::Directory => "A directory or control group of the Pod may stay on the node.",
         Loss::Network => "The Pod’s IP address and network interfaces stay reserved on the node.",
         Loss::Device => "The device stays allocated, and no other Pod can use it.",

@@ -25,6 +25,7 @@ pub(super) fn remedy_proof(act: &RemedyAct) -> &'static str {
         | RemedyAct::RepairDriver { part: DriverPart::Node, .. }
         | RemedyAct::RemoveManifest { .. }
         | RemedyAct::ShortenGrace { .. }
+        | RemedyAct::RestartDriver { .. }
         | RemedyAct::RestartKubelet { .. } => OF_KUBELET,
         RemedyAct::RepairDriver { part: DriverPart::Attacher, .. } => OF_ATTACHER,
         RemedyAct::RepairDriver { part: DriverPart::Provisioner, .. } => {

@@ -98,8 +98,8 @@ impl From<Cause> for FlatCause {
             Cause::ClaimGone { node, claims, volumes, sub_paths } => {
                 Self { node: Some(node), names: claims, volumes, sub_paths, ..flat }
             }
-            Cause::DriverMissing { node, driver } => {
-                Self { node: Some(node), driver: Some(driver), ..flat }
+            Cause::DriverMissing { node, driver, plugin: object } => {
+                Self { node: Some(node), driver: Some(driver), object, ..flat }
             }
             Cause::ClaimInUse { pods: objects }
             | Cause::ClaimHeldByCompletedPods { pods: objects }
@@ -189,7 +189,7 @@ fn read(flat: FlatCause) -> Option<Cause> {
         "claimGone" => {
             Cause::ClaimGone { node: node?, claims: names, volumes: flat.volumes, sub_paths }
         }
-        "driverMissing" => Cause::DriverMissing { node: node?, driver: driver? },
+        "driverMissing" => Cause::DriverMissing { node: node?, driver: driver?, plugin: object },
         "claimInUse" => Cause::ClaimInUse { pods: objects },
         "claimHeldByCompletedPods" => Cause::ClaimHeldByCompletedPods { pods: objects },
         "inUse" => Cause::InUse { users: objects },
@@ -268,7 +268,7 @@ mod tests {
                 volumes: vec![text()],
                 sub_paths: false,
             },
-            Cause::DriverMissing { node: text(), driver: text() },
+            Cause::DriverMissing { node: text(), driver: text(), plugin: Some(object()) },
             Cause::PodDirectoryLeft { node: text() },
             Cause::ClaimInUse { pods: vec![object()] },
             Cause::ClaimHeldByCompletedPods { pods: vec![object()] },

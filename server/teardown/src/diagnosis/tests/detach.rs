@@ -93,7 +93,8 @@ fn way_out_is_at_the_side_that_a_detach_waits_for() {
         let act = |it: &crate::remedy::Remedy| {
             let act = serde_json::to_value(&it.act).unwrap();
             let name = act.as_object().and_then(|it| it.keys().next().cloned());
-            name.or_else(|| act.as_str().map(str::to_owned)).unwrap()
+            let name = name.or_else(|| act.as_str().map(str::to_owned)).unwrap();
+            if it.withheld.is_some() { format!("{name} withheld") } else { name }
         };
         ways.iter().map(act).collect::<Vec<_>>()
     };
@@ -101,8 +102,13 @@ fn way_out_is_at_the_side_that_a_detach_waits_for() {
     for (node, attachment, expected) in [
         (IN_USE, NOT_DELETED, &["wait", "restartKubelet"] as &[&str]),
         ("node n1", NOT_DELETED, &["wait", "repairController"]),
-        (IN_USE, &*deleted, &["wait", "repairDriver"]),
-        (IN_USE, &*deleted.replace("a1 ", "a1 attached=no "), &["repairDriver", "removeFinalizer"]),
+        (IN_USE, &*deleted, &["wait", "repairDriver", "removeFinalizer withheld"]),
+        ("node n1", &*deleted, &["wait", "repairDriver", "removeFinalizer"]),
+        (
+            "node n1",
+            &*deleted.replace("a1 ", "a1 attached=no "),
+            &["repairDriver", "removeFinalizer"],
+        ),
     ] {
         assert_eq!(
             ways(&format!("{node}\n{VOLUME}\n{attachment}")),

@@ -165,7 +165,7 @@ fn missing_driver_is_found_by_the_csi_node_and_holds_all_pods_that_use_it() {
         pv pv claim=shop/data driver=disk.example
         pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
         pod shop/b node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=claim:data
-    "), @r#"
+    "), @"
     driverMissing at CSINode n1 (Inferred, stuck)
       Pod shop/a
       Pod shop/b
@@ -175,7 +175,8 @@ fn missing_driver_is_found_by_the_csi_node_and_holds_all_pods_that_use_it() {
       - Pod shop/a: status Failed; web terminated
       - Pod shop/b: metadata.deletionTimestamp 
       - Pod shop/b: status Failed; web terminated
-    "#);
+      - CSIDriver disk.example: absent
+    ");
 }
 
 #[test]
@@ -187,14 +188,15 @@ fn missing_driver_of_an_inline_volume_is_found_as_well() {
              pod shop/a node=n1 deleted=400 grace=30 phase=Failed containers=web:terminated uses=driver:disk.example"
         ))
     };
-    insta::assert_snapshot!(with("other.example"), @r#"
+    insta::assert_snapshot!(with("other.example"), @"
     driverMissing at CSINode n1 (Inferred, stuck)
       Pod shop/a
       - CSINode n1: spec.drivers other.example
       - Node n1: condition Ready True Kubelet
       - Pod shop/a: metadata.deletionTimestamp 
       - Pod shop/a: status Failed; web terminated
-    "#);
+      - CSIDriver disk.example: absent
+    ");
     assert!(with("disk.example").starts_with("volumesMounted "), "it is registered");
 }
 

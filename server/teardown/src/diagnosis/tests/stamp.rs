@@ -57,6 +57,11 @@ const RICH: &str = r#"
     pvc shop/files deleted=300 finalizers=kubernetes.io/pvc-protection
     pod shop/job node=n1 phase=Succeeded uses=claim:done
     pvc shop/done deleted=300 finalizers=kubernetes.io/pvc-protection
+    csinode n1 drivers=disk.example
+    ds disk/plugin drivers=disk.example
+    pod disk/plugin-a owner=ds/plugin node=n1
+    pod shop/reader node=n1 uses=driver:disk.example
+    pod shop/mounted node=n1 deleted=400 grace=30 phase=Failed containers=c1:terminated uses=driver:disk.example
     pod shop/late node=n2 deleted=400 grace=30 containers=c1:running uses=claim:data-db-1
     pod shop/stays node=n2
     pod shop/ended node=n1 deleted=400 grace=30 containers=c1:terminated

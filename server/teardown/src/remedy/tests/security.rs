@@ -42,6 +42,7 @@ fn words(act: &RemedyAct) -> Option<&'static str> {
         | RemedyAct::RepairNetwork { .. }
         | RemedyAct::RepairDevices { .. }
         | RemedyAct::RepairDriver { .. }
+        | RemedyAct::RestartDriver { .. }
         | RemedyAct::RestartKubelet { .. }
         | RemedyAct::RestartNode { .. }
         | RemedyAct::RestoreFinisher { .. }

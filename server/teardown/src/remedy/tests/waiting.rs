@@ -150,24 +150,42 @@ fn storage_of_a_volume_stays_behind_a_finalizer_that_goes() {
     "#);
 }
 
+/// The record says so for ever where the attacher was uninstalled. Whoever checks the storage system takes it on.
 #[test]
-fn attachment_keeps_its_finalizer_while_the_volume_is_attached() {
+fn attachment_loses_its_finalizer_only_after_a_check_of_the_storage_system() {
     let attachment = "
         node n1
         attachment a1 volume=pv node=n1 attacher=disk.example deleted=200 error=disk_is_busy finalizers=external-attacher/disk-example
     ";
-    insta::assert_debug_snapshot!(acts(&fixture::index(attachment)), @r#"
-    [
-        "repairDriver",
-    ]
+    insta::assert_snapshot!(describe(&fixture::index(attachment)), @r#"
+    detachFailed at VolumeAttachment a1
+      None: repairDriver:driver:disk.example,part:attacher,node:n1 → VolumeAttachment a1
+        ? kubectl --context=prod get volumeattachments.storage.k8s.io/a1 --output=yaml --show-managed-fields
+        ? kubectl --context=prod get nodes/n1 '--output=jsonpath={.status.volumesInUse}'
+      DataLoss: removeFinalizer:finalizer:external-attacher/disk-example → VolumeAttachment a1
+        needs detachChecked Unknown
+        loses attachment
+        = kubectl --context=prod get volumeattachments.storage.k8s.io/a1 --output=yaml
+        ! kubectl --context=prod patch volumeattachments.storage.k8s.io/a1 --type=json -p '[{"op":"test","path":"/metadata/uid","value":"attachment:a1"},{"op":"test","path":"/status/attached","value":true},{"op":"test","path":"/metadata/finalizers/0","value":"external-attacher/disk-example"},{"op":"remove","path":"/metadata/finalizers/0"}]'
     "#);
-    let detached = attachment.replace("error=", "attached=no error=");
-    insta::assert_debug_snapshot!(acts(&fixture::index(&detached)), @r#"
-    [
-        "repairDriver",
-        "removeFinalizer",
-    ]
-    "#);
+    let checked = |text: &str| {
+        let index = fixture::index(text);
+        let found = found(&index).into_iter().flat_map(|(_, remedies)| remedies);
+        let is_removal = |it: &Remedy| matches!(it.act, RemedyAct::RemoveFinalizer { .. });
+        let removals = found.filter(is_removal).map(|it| (it.needs, it.harm)).collect::<Vec<_>>();
+        removals
+    };
+    let by_hand =
+        [(vec![Need { code: NeedCode::DetachChecked, holds: Holds::Unknown }], Harm::DataLoss)];
+    for text in [
+        attachment.to_owned(),
+        attachment.replace("error=disk_is_busy", ""),
+        attachment.replace("error=", "attached=no error="),
+    ] {
+        assert_eq!(checked(&text), by_hand, "{text}");
+    }
+    let kept = attachment.replace("deleted=200", "");
+    assert_eq!(checked(&kept), [], "nobody has asked for the detach");
 }
 
 #[test]
