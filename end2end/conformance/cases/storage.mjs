@@ -466,6 +466,40 @@ export default [
 		{ alone: true },
 	),
 	define(
+		'attachment-guarded-by-its-status',
+		'§3 V8 A JSON patch of an attachment can test what its status says, which it cannot change',
+		async (t) => {
+			const name = t.name('attachment');
+			const path = `volumeattachments/${name}`;
+			const { body } = await t.create({
+				apiVersion: 'storage.k8s.io/v1',
+				kind: 'VolumeAttachment',
+				metadata: { name, finalizers: [hold] },
+				spec: { attacher: 'gone.unwind.test', nodeName: t.name('node'), source: { persistentVolumeName: t.name('pv') } },
+			});
+			await t.delete(path);
+			const fields = ['status.attached'];
+			const guarded = (/** @type {boolean} */ attached) => [
+				{ op: 'test', path: '/metadata/uid', value: body.metadata.uid },
+				{ op: 'test', path: '/status/attached', value: attached },
+				{ op: 'test', path: '/metadata/finalizers/0', value: hold },
+				{ op: 'remove', path: '/metadata/finalizers/0' },
+			];
+			try {
+				await t.faultInjector.stopAttacher();
+				await t.patch(path, 'json', guarded(true));
+				await t.patch(`${path}/status`, 'merge', { status: { attached: true } }, { fields });
+				await t.patch(path, 'json', guarded(false));
+				await t.patch(path, 'json', [{ op: 'replace', path: '/status/attached', value: false }], { fields });
+				await t.patch(path, 'json', guarded(true));
+			} finally {
+				await t.faultInjector.startAttacher();
+			}
+			await t.get(path);
+		},
+		{ alone: true },
+	),
+	define(
 		'volume-in-use',
 		'§3 V8 A volume in volumesInUse of its node is not detached, and its VolumeAttachment is not deleted',
 		async (t) => {
