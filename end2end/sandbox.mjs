@@ -21,12 +21,17 @@ export const program = join(process.env.CARGO_TARGET_DIR ?? join(root, 'target')
 
 export class Sandbox {
 	#process;
+	#answers;
 	#clients;
 	#kinds;
 
-	/** @param {string} dir @param {import('node:child_process').ChildProcess} process @param {string} server @param {Map<string, string>} tokens */
-	constructor(dir, process, server, tokens) {
+	/**
+	 * @param {string} dir @param {import('node:child_process').ChildProcess} process @param {import('node:readline').Interface} answers
+	 * @param {string} server @param {Map<string, string>} tokens
+	 */
+	constructor(dir, process, answers, server, tokens) {
 		this.dir = dir;
+		this.#answers = answers;
 		/** Path of a kubeconfig with one context per person. */
 		this.kubeconfig = join(dir, 'kubeconfig');
 		this.#process = process;
@@ -37,13 +42,14 @@ export class Sandbox {
 	static async start() {
 		const dir = await mkdtemp(join(tmpdir(), 'unwind-sandbox-'));
 		const file = join(dir, 'admin.kubeconfig');
-		const process = spawn(program, ['--kubeconfig', file, '--world', 'consortium', '--timing', 'brisk'], { stdio: ['ignore', 'pipe', 'inherit'] });
+		const process = spawn(program, ['--kubeconfig', file, '--world', 'consortium', '--timing', 'brisk', '--obey'], { stdio: ['pipe', 'pipe', 'inherit'] });
 		const ended = once(process, 'close').then(([code]) => Promise.reject(new Error(`the sandbox exited with ${code}`)));
 		ended.catch(() => {});
-		await Promise.race([once(createInterface({ input: process.stdout }), 'line'), ended]);
+		const answers = createInterface({ input: process.stdout });
+		await Promise.race([once(answers, 'line'), ended]);
 		const written = parseKubeconfig(await readFile(file, 'utf8'));
 		const [server, tokens] = [written.server, sandboxTokens(written)];
-		const sandbox = new Sandbox(dir, process, server, tokens);
+		const sandbox = new Sandbox(dir, process, answers, server, tokens);
 		await writeFile(sandbox.kubeconfig, kubeconfig({ server, ca: '', tokens }, people));
 		sandbox.#kinds = await Kinds.discover((...request) => sandbox.request('admin', ...request));
 		await sandbox.apply([...clusterRights, ...namespaceRights]);
@@ -64,6 +70,14 @@ export class Sandbox {
 			const { status, body } = await this.request('admin', 'POST', collection(this.#kinds.of(object), object.metadata.namespace), object);
 			if (status !== 201) throw new Error(`${object.kind} ${object.metadata.name}: ${status} ${body.message}`);
 		}
+	}
+
+	/** Has one fault happen now. @param {string} fault a line of a fault script, without its time */
+	async inject(fault) {
+		const answered = once(this.#answers, 'line');
+		this.#process.stdin.write(`at 0s ${fault}\n`);
+		const { refused, why } = JSON.parse((await answered)[0]);
+		if (refused) throw new Error(`${refused}: ${why}`);
 	}
 
 	async stop() {

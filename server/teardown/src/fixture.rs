@@ -365,8 +365,8 @@ impl<'a> Fields<'a> {
         let drivers = self.list("driver").map(Arc::from).collect();
         let proxies = self.selector("selector").map(Box::new);
         let (names, data) = (self.names(), self.data());
-        let blocked = self.conditions("conditions").find(Condition::blocks_deletion).map(Box::new);
-        let read = References { names, controller, drivers, proxies, data, blocked };
+        let told = self.conditions("conditions").filter(Condition::tells_of_deletion).collect();
+        let read = References { names, controller, drivers, proxies, data, told };
         if read == References::default() { Facts::None } else { Facts::References(Box::new(read)) }
     }
 

@@ -271,8 +271,16 @@ impl Object {
     /// The condition by which its operator says that it keeps it although it is being deleted.
     pub fn blocked(&self) -> Option<&Condition> {
         match &self.facts {
-            Facts::References(facts) => facts.blocked.as_deref(),
+            Facts::References(facts) => facts.told.iter().find(|it| it.blocks_deletion()),
             _ => None,
+        }
+    }
+
+    /// The conditions by which its program may say why it keeps it although it is being deleted, those about the deletion first.
+    pub fn told(&self) -> &[Condition] {
+        match &self.facts {
+            Facts::References(facts) => &facts.told,
+            _ => &[],
         }
     }
 

@@ -75,10 +75,14 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     let starting: Vec<ObjectRef> = starting.map(|held| held.object.clone()).collect();
     let pods = |one, more| if count > 1 { more } else { one };
     if let Some(node) = diagnosis.cause.node_of_kubelet().filter(|_| diagnosis.may_be_silent()) {
+        let ended = match diagnosis.waiting.iter().find(is_pod) {
+            Some(_) if count > 1 => format!("{count} Pods"),
+            Some(held) => named(&held.object),
+            None => named(&diagnosis.root),
+        };
         return format!(
-            "Node {} cannot be reached and may have gone silent, so nobody confirms that {} ended.",
-            isolated(node),
-            named(&diagnosis.root)
+            "Node {} cannot be reached and may have gone silent, so nobody confirms that {ended} ended.",
+            isolated(node)
         );
     }
     match &diagnosis.cause {

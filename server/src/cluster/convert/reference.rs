@@ -1,7 +1,7 @@
 //! Kinds of which only the names matter that their specs refer to: classes, routes, admission policies and custom resources. Of
 //! widespread projects there is a table of the fields that name something; of all other custom resources, [`custom`] guesses.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeSet, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -83,6 +83,8 @@ const ISTIO_GATEWAY: &[Field] = &[
     ("servers[].tls.credentialNames[]", Form::Credential, "", "Secret"),
     ("servers[].tls.caCertCredentialName", Form::Credential, "", "Secret"),
 ];
+/// The most conditions of an object that are kept.
+const TOLD: usize = 3;
 const CLASS: &[Field] = &[];
 
 /// The fields of a kind that name something, if there is a table of them.
@@ -199,7 +201,7 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         .into_iter()
         .flatten()
         .find_map(|it| serde_json::from_str::<Arc<str>>(it.get()).ok().filter(|it| is_name(it)));
-    let blocked = status.filter(|_| metadata.deletion_timestamp.is_some()).and_then(blocked);
+    let told = status.filter(|_| metadata.deletion_timestamp.is_some()).map(told);
     let drivers = if kind.is(DEVICES, "ResourceClaim") {
         status.map(drivers_of_devices).unwrap_or_default()
     } else {
@@ -211,17 +213,22 @@ pub(super) fn read(kind: &Kind, json: &str) -> Result<(Meta, Facts), Unreadable>
         drivers,
         proxies: proxies(kind, &spec).map(Box::new),
         data: data_policy::read(kind, &spec, &metadata.finalizers).map(Box::new),
-        blocked,
+        told: told.unwrap_or_default(),
     };
     let is_empty = references == References::default();
     let facts = if is_empty { Facts::None } else { Facts::References(Box::new(references)) };
     Ok((metadata, facts))
 }
 
-/// The condition by which the operator of an object says that it keeps it. In another form than that of conditions it says nothing.
-fn blocked(status: &RawValue) -> Option<Box<Condition>> {
+/// The conditions by which the operator of an object may say why it keeps it: those about the deletion first, then the latest. In
+/// another form than that of conditions it says nothing.
+fn told(status: &RawValue) -> Box<[Condition]> {
     let Conditions { conditions } = serde_json::from_str(status.get()).unwrap_or_default();
-    conditions.iter().map(Condition::from).find(Condition::blocks_deletion).map(Box::new)
+    let mut told: Vec<Condition> =
+        conditions.iter().map(Condition::from).filter(Condition::tells_of_deletion).collect();
+    told.sort_by_key(|it| (!it.blocks_deletion(), !it.is_of_deletion(), Reverse(it.since)));
+    told.truncate(TOLD);
+    told.into()
 }
 
 /// The Pods that an Istio Gateway configures, if it selects them.

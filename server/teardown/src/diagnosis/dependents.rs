@@ -53,9 +53,9 @@ pub(super) fn is_kept(case: &Case<'_>, object: &Object, finalizer: &str) -> bool
     (is_own || object.finalizers.len() == 1) && left(case, object).is_some()
 }
 
-/// The condition by which the program of an object says that it keeps it, as evidence.
-pub(super) fn evidence(object: &Object) -> Option<Evidence> {
-    object.blocked().map(|said| condition(object, said))
+/// The conditions by which the program of an object may say why it keeps it, as evidence.
+pub(super) fn evidence(object: &Object) -> impl Iterator<Item = Evidence> {
+    object.told().iter().map(|said| condition(object, said))
 }
 
 /// The condition of an object that its program keeps for its dependents, with those that are left. None once all are gone.

@@ -59,9 +59,9 @@ pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut 
             let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
             let by = field_manager::evidence(object, finalizer);
             let presence = presence(case, object, &verdict);
-            let blocked = dependents::evidence(object);
+            let told = dependents::evidence(object);
             let verdict = verdict.part(finalizer).with([said]).with(by).with(presence);
-            found.push(verdict.with(blocked).into());
+            found.push(verdict.with(told).into());
         }
     }
 }

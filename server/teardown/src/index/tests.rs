@@ -317,6 +317,36 @@ fn pods_are_visible_namespace_by_namespace() {
     assert!(left(&index, "bank").is_err());
 }
 
+/// The Gateways of a class may be in any namespace.
+#[test]
+fn kind_is_visible_in_the_cluster_only_if_it_is_in_every_namespace() {
+    let mut index = per_namespace_index();
+    let whole = |index: &Index| index.check_visible("secrets", None);
+    let unseen_in = |index: &Index| match whole(index) {
+        Err(UnknownReason::Hidden { namespace, .. }) => namespace,
+        other => panic!("{other:?}"),
+    };
+    let unseen = unseen_in(&index).unwrap();
+    assert!(["bank", "dark"].contains(&&*unseen), "{unseen}");
+    for line in ["ns bank", "ns dark"] {
+        let empty = object(&format!("{line} deleted=60 conditions={EMPTY}"));
+        apply(&mut index, Observation::Applied(Box::new(empty)));
+        let Object { kind, uid, .. } = object(line);
+        apply(&mut index, Observation::Deleted { kind, uid });
+    }
+    apply(&mut index, watched_in(&["shop"]));
+    assert_eq!(whole(&index), Ok(()), "it is watched in each namespace that is left");
+    apply(&mut index, watched_in(&["new", "shop"]));
+    assert!(whole(&index).is_err(), "not listed there yet");
+    apply(&mut index, listed_in("new", ""));
+    assert_eq!(whole(&index), Ok(()));
+
+    let resource = "namespaces".to_owned();
+    let (cause, message) = (HiddenCause::Forbidden, ApiProblem::from(""));
+    apply(&mut index, Observation::Hidden { resource, cause, message });
+    assert_eq!(unseen_in(&index), None, "nobody knows how many namespaces there are");
+}
+
 #[test]
 fn objects_of_a_deleted_namespace_are_gone() {
     let mut index = per_namespace_index();

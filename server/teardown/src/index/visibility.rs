@@ -160,8 +160,7 @@ impl Index {
         let Some(per_namespace) = &watch.per_namespace else {
             return if watch.listed { Visibility::Visible } else { Visibility::NotListed };
         };
-        let namespace = namespace.unwrap_or_default();
-        match per_namespace.namespaces.get(namespace) {
+        let in_namespace = |namespace: &str| match per_namespace.namespaces.get(namespace) {
             Some(Part { hidden: Some(message), .. }) => {
                 Visibility::Hidden(hidden_reason(resource, Some(namespace), message))
             }
@@ -171,7 +170,23 @@ impl Index {
             None => {
                 Visibility::Hidden(hidden_reason(resource, Some(namespace), &per_namespace.message))
             }
+        };
+        if let Some(namespace) = namespace {
+            return in_namespace(namespace);
         }
+        // In the whole cluster it is visible where no namespace is left out.
+        let unseen = self
+            .of_resource("namespaces")
+            .map(|namespace| in_namespace(&namespace.name))
+            .chain(per_namespace.namespaces.keys().map(|namespace| in_namespace(namespace)))
+            .find(|it| !matches!(it, Visibility::Visible));
+        if let Some(unseen) = unseen {
+            return unseen;
+        }
+        if matches!(self.visibility("namespaces", None), Visibility::Visible) {
+            return Visibility::Visible;
+        }
+        Visibility::Hidden(hidden_reason(resource, None, &per_namespace.message))
     }
 
     pub(super) fn is_gone_namespace(&self, namespace: &str) -> bool {

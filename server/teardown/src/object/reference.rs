@@ -36,6 +36,6 @@ pub struct References {
     pub proxies: Option<Box<Selector>>,
     /// The fate of data when the object is deleted, as its spec says it.
     pub data: Option<Box<DataPolicy>>,
-    /// Condition DeletionIsBlocked, if it is True while the object is being deleted.
-    pub blocked: Option<Box<Condition>>,
+    /// The conditions by which its program may say why it keeps the object, while that is being deleted; at most three.
+    pub told: Box<[Condition]>,
 }

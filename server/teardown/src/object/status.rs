@@ -21,6 +21,22 @@ pub struct Condition {
 
 /// The type of the condition by which an operator says that it keeps an object that is being deleted, as Rook's does.
 const DELETION_IS_BLOCKED: &str = "DeletionIsBlocked";
+/// Parts of the types of conditions that are about the deletion itself, as Cluster API's `Deleting`.
+const OF_DELETION: [&str; 2] = ["Delet", "Terminating"];
+/// The last words of the types of conditions that say by True what is not done or wrong, as kstatus' `Stalled` and `ACK.Terminal`.
+const ABNORMAL: [&str; 11] = [
+    "Deleting",
+    "Terminating",
+    "Stalled",
+    "Blocked",
+    "Failed",
+    "Failure",
+    "Failing",
+    "Degraded",
+    "Error",
+    "Terminal",
+    "Recoverable",
+];
 
 /// `status` of a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +80,25 @@ impl Condition {
     /// Whether it says that an operator keeps the object.
     pub fn blocks_deletion(&self) -> bool {
         &*self.name == DELETION_IS_BLOCKED && self.status == ConditionStatus::True
+    }
+
+    /// Whether its type is about the deletion of the object.
+    pub fn is_of_deletion(&self) -> bool {
+        OF_DELETION.iter().any(|part| self.name.contains(part))
+    }
+
+    /// Whether it may say why the operator of an object that is being deleted has not let it go: something is not
+    /// done by it, or wrong. Most types are True where all is well, as Crossplane's `Synced`
+    /// (`contributors/devel/sig-architecture/api-conventions.md` of `kubernetes/community`).
+    pub fn tells_of_deletion(&self) -> bool {
+        let says_something = !self.reason.is_empty() || !self.message.is_empty();
+        let is_abnormal = || ABNORMAL.iter().any(|last| self.name.ends_with(last));
+        let is_wrong = match self.status {
+            ConditionStatus::True => is_abnormal(),
+            ConditionStatus::False => !is_abnormal(),
+            ConditionStatus::Unknown => true,
+        };
+        says_something && is_wrong
     }
 }
 

@@ -67,6 +67,46 @@ fn custom_resource_keeps_the_condition_by_which_its_operator_keeps_it() {
 }
 
 #[test]
+fn custom_resource_that_is_deleted_keeps_what_its_operator_says_of_that() {
+    let told = |metadata: &str, conditions: &str| {
+        let json = format!(
+            r#"{{"metadata": {{{metadata} "name": "it", "uid": "u-1"}}, "status": {{"conditions": [{conditions}]}}}}"#
+        );
+        let of = kind("example.com/v1 Database");
+        let read = object(&of, &json, &Interner::default()).unwrap().unwrap();
+        read.told().iter().map(|it| it.name.to_string()).collect::<Vec<_>>()
+    };
+    const DELETED: &str = r#""deletionTimestamp": "2026-01-02T03:04:05Z","#;
+    let condition = |name: &str, status: &str, minute: u8| {
+        format!(
+            r#"{{"type": "{name}", "status": "{status}", "reason": "It", "message": "", "lastTransitionTime": "2026-01-02T03:0{minute}:06Z"}}"#
+        )
+    };
+    let all = [
+        condition("Synced", "False", 1),
+        condition("Ready", "False", 3),
+        condition("Healthy", "True", 4),
+        condition("Deleting", "True", 0),
+        condition("Stalled", "False", 4),
+        condition("ACK.Terminal", "True", 2),
+    ];
+    let all = all.join(",");
+    assert_eq!(told(DELETED, &all), ["Deleting", "Ready", "ACK.Terminal"]);
+    assert_eq!(told("", &all), [""; 0], "nobody deletes it");
+    let silent = r#"{"type": "Ready", "status": "False"}"#;
+    assert_eq!(told(DELETED, silent), [""; 0], "it says nothing");
+    // A hook of Cluster API that nobody has run, by either of its versions.
+    for hook in [
+        condition("PreDrainDeleteHookSucceeded", "False", 1),
+        condition("Deleting", "True", 1),
+        condition("Deleting", "Unknown", 1),
+    ] {
+        assert_eq!(told(DELETED, &hook).len(), 1, "{hook}");
+    }
+    assert_eq!(told(DELETED, &condition("Deleting", "False", 1)), [""; 0]);
+}
+
+#[test]
 fn namespace_keeps_its_conditions_and_the_finalizers_of_its_spec() {
     let facts = read(
         "v1 Namespace",

@@ -147,3 +147,26 @@ fn way_out_is_through_the_dependents_and_never_through_the_finalizer() {
 fn diagnose_all(index: &Index) -> Vec<Diagnosis> {
     diagnose(index, &Graph::of(index), fixture::now())
 }
+
+/// An operator writes into the object why it cannot delete what is behind it: a cloud that refuses, or a hook that nobody has run.
+#[test]
+fn words_of_the_operator_stand_on_the_card_of_its_finalizer() {
+    let said = |conditions: &str| {
+        let found = diagnoses(&format!(
+            "crd buckets.s3.example defines=Bucket.s3.example
+            deploy ops/provider-s3 replicas=1 ready=1 uses=account:provider
+            clusterrole provider updates=buckets.s3.example
+            crb provider role=clusterrole/provider accounts=ops/provider
+            Bucket.s3.example logs deleted=400 finalizers=s3.example/bucket conditions={conditions}"
+        ));
+        assert!(found.starts_with("finisherBusy at Deployment ops/provider-s3"), "{found}");
+        found
+            .lines()
+            .filter(|line| line.contains("condition"))
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    insta::assert_snapshot!(said("Synced:False:ReconcileError:900:delete_failed:_AccessDenied"), @"- Bucket logs: condition Synced False ReconcileError: delete failed: AccessDenied");
+    insta::assert_snapshot!(said("Deleting:True:WaitingForPreDrainHook:390:hooks:_backup;Ready:True:Available:900:"), @"- Bucket logs: condition Deleting True WaitingForPreDrainHook: hooks: backup");
+}
