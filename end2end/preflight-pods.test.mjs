@@ -155,14 +155,14 @@ const otherGroups = [
 /** The node with a real kubelet. */
 const realKubelet = async () => (kubelet ??= await cluster.startRealKubelet('node-k'));
 
-/** Creates the Pod of a recorded case as a unit. @param {string} name of the case @returns {Promise<KubeObject>} the Pod, running */
-async function run(name) {
+/** Creates the Pod of a recorded case as a unit. @param {string} name of the case @param {string} [unit] @returns {Promise<KubeObject>} the Pod, running */
+async function run(name, unit = name) {
 	const recorded = cases.find((it) => it.name === name);
 	assert.ok(recorded);
-	await makeUnit(cluster, name);
-	const objects = objectsOf(recorded, name, await realKubelet());
-	await cluster.apply(objects.map((it) => ({ ...it, metadata: { ...it.metadata, labels: labelsOf(name) } })));
-	const [found] = await running(name, 1);
+	await makeUnit(cluster, unit);
+	const objects = objectsOf(recorded, unit, await realKubelet());
+	await cluster.apply(objects.map((it) => ({ ...it, metadata: { ...it.metadata, labels: labelsOf(unit) } })));
+	const [found] = await running(unit, 1);
 	return found;
 }
 
@@ -479,6 +479,58 @@ test('Pod whose driver is not registered on its node is predicted to stay, and g
 	await kubelet.repair('node');
 	await registered(true);
 	await gone(cluster, pods(unit, podName));
+});
+
+test('Pod whose driver has a Pod on its node that is not ready may stay, and stays until the driver answers', onLinux, async () => {
+	const [unit, system] = ['csi-unready', 'csi-unready-system'];
+	const { spec } = await run('csi-unregistered', unit);
+	const kubelet = await realKubelet();
+	const labels = { app: 'csi-node' };
+	const daemonSets = `/apis/apps/v1/namespaces/${system}/daemonsets`;
+	await cluster.apply([
+		{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: system } },
+		{
+			apiVersion: 'apps/v1',
+			kind: 'DaemonSet',
+			metadata: { name: 'csi-node', namespace: system },
+			spec: {
+				selector: { matchLabels: labels },
+				template: {
+					metadata: { labels },
+					spec: {
+						terminationGracePeriodSeconds: 1,
+						affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [spec.nodeName] }] }] } } },
+						tolerations: [{ operator: 'Exists' }],
+						containers: [{ name: 'driver', image: 'registry.example/driver:1' }],
+						// Nobody meets it: the Pod runs and is never ready, as one whose driver crashes.
+						readinessGates: [{ conditionType: 'unwind.test/answers' }],
+						volumes: [{ name: 'plugin', hostPath: { path: `/var/lib/kubelet/plugins/${driver}` } }],
+					},
+				},
+			},
+		},
+	]);
+	try {
+		await running(system, 1);
+		const { body } = await cluster.request('admin', 'GET', pods(system));
+		const plugin = body.items[0].metadata.name;
+		await cluster.apply([pod(unit, 'free', { nodeName: spec.nodeName })]);
+		await running(unit, 2);
+		await kubelet.fail('node', 'unavailable');
+		const found = await preflight(cluster, unit);
+		const unready = `Pod ${system}/${plugin} of the driver ${driver} is not ready on node ${spec.nodeName}`;
+		assert.deepEqual(findings(found, podName), [`warning: ${unready}`]);
+		assert.deepEqual(findings(found, 'free'), []);
+		await accepted(cluster, pods(unit, podName));
+		await cluster.until(pods(unit), ([it]) => it?.status.phase === 'Failed', { what: 'its containers to end', ...only(podName) });
+		await stays(unit, podName, 'free');
+		await kubelet.repair('node');
+		await gone(cluster, pods(unit, podName));
+	} finally {
+		await kubelet.repair('node');
+		await accepted(cluster, `${daemonSets}/csi-node`);
+		await cluster.until(pods(system), (left) => left.length === 0, { what: 'the driver to be gone', within });
+	}
 });
 
 test('Pod whose claim is gone may stay, and stays while its mount is stale', onLinux, async () => {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -26,17 +28,30 @@ type csiDriver struct {
 	node string
 }
 
-// run serves the driver, and keeps it registered while the fault of the node permits it.
+// run serves the driver, and keeps it registered, while the fault of the node permits it.
 func (d *csiDriver) run(root string) {
 	endpoint := filepath.Join(d.dir, "csi.sock")
-	server := grpc.NewServer()
-	csi.RegisterIdentityServer(server, d)
-	csi.RegisterNodeServer(server, d)
-	d.serve(server, endpoint)
-
-	var registrar *grpc.Server
+	var server, registrar *grpc.Server
 	for ; ; time.Sleep(poll) {
-		wanted := faultOf(d.dir, machine) != unregistered
+		fault := faultOf(d.dir, machine)
+		switch {
+		case fault != unavailable && server == nil:
+			server = grpc.NewServer()
+			csi.RegisterIdentityServer(server, d)
+			csi.RegisterNodeServer(server, d)
+			d.serve(server, endpoint)
+		case fault == unavailable && server != nil:
+			server.Stop()
+			server = nil
+			// A driver that is killed leaves its socket behind.
+			listener, err := net.Listen("unix", endpoint)
+			if err != nil {
+				klog.Fatalf("The CSI driver cannot leave its socket: %v", err)
+			}
+			listener.(*net.UnixListener).SetUnlinkOnClose(false)
+			listener.Close()
+		}
+		wanted := fault != unregistered
 		switch {
 		case wanted && registrar == nil:
 			socket := filepath.Join(root, "plugins_registry", driverName+"-reg.sock")
@@ -54,6 +69,10 @@ func (d *csiDriver) run(root string) {
 }
 
 func (*csiDriver) serve(server *grpc.Server, socket string) {
+	// One that was left behind is nobody's.
+	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		klog.Fatalf("The CSI driver cannot remove its old socket: %v", err)
+	}
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		klog.Fatalf("The CSI driver cannot listen: %v", err)

@@ -41,6 +41,8 @@ const (
 	cgroup = "cgroup"
 	// unregistered: the CSI driver is not registered on the node. For `node` only.
 	unregistered = "unregistered"
+	// unavailable: the CSI driver is registered, and nobody answers on its socket. For `node` only.
+	unavailable = "unavailable"
 )
 
 // machine is the name in DIR/faults for what concerns the whole node.

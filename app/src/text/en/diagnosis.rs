@@ -88,7 +88,8 @@ pub fn cause(diagnosis: &Diagnosis) -> String {
     match &diagnosis.cause {
         Cause::WithinGrace { until, pre_stop } => {
             let hook = if *pre_stop { ", and runs its preStop hook" } else { "" };
-            format!("The Pod has until {} to stop{hook}.", absolute(*until))
+            let pod = named(&diagnosis.root);
+            format!("{pod} has until {} to stop{hook}.", absolute(*until))
         }
         Cause::NodeSilent { node, silent, renews, .. } => {
             let alive = if *renews { " Its lease is renewed: its kubelet lives." } else { "" };

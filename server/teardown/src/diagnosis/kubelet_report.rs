@@ -276,12 +276,12 @@ fn confirms(fact: &KubeletFact, cause: &Cause) -> bool {
             matches!(fact.step, Step::Unmount | Step::UnmountSubPath)
         }
         Cause::DriverMissing { driver, plugin, .. } => {
-            let is_away = match fact.error {
-                KubeletError::DriverNotRegistered => true,
-                KubeletError::NoConnection => plugin.is_some(),
+            match fact.error {
+                KubeletError::DriverNotRegistered => fact.said.contains(&**driver),
+                // The socket of a driver is a file, and its path need not have the driver's name.
+                KubeletError::NoConnection => plugin.is_some() && fact.said.contains("dial unix"),
                 _ => false,
-            };
-            is_away && fact.said.contains(&**driver)
+            }
         }
         Cause::ContainersRunning { .. } => fact.step == Step::StopContainer,
         Cause::SandboxLeft { .. } => fact.step == Step::StopSandbox,

@@ -60,7 +60,7 @@ fn driver_whose_pod_on_the_node_is_ready_is_not_to_blame() {
     assert_eq!(heads(&second), mounted, "another one is ready");
 }
 
-/// What speaks for an uninstalled driver stands beside what the CSINode lists.
+/// A driver's own Pod, and a CSIDriver that is not there, stand beside the drivers that the CSINode lists.
 #[test]
 fn driver_that_is_not_registered_is_shown_with_its_pod_and_without_its_csi_driver() {
     let text = node("ready=no")
@@ -99,10 +99,12 @@ fn refused_connection_in_the_log_confirms_a_driver_that_is_not_ready() {
         let missing = found.iter().find(|it| matches!(it.cause, Cause::DriverMissing { .. }));
         missing.unwrap().confidence
     };
-    let refused = r#"rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /var/lib/kubelet/plugins/disk.example/csi.sock: connect: connection refused""#;
+    let refused = r#"rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /tmp/node-k/csi.sock: connect: connection refused""#;
     assert_eq!(confidence(refused), Confidence::Confirmed);
     let busy = "rpc error: code = Internal desc = unmount failed: exit status 32, target is busy";
     assert_eq!(confidence(busy), Confidence::Inferred, "the driver has answered");
+    let nfs = "mount.nfs: Connection refused for nfs.example:/exports/data";
+    assert_eq!(confidence(nfs), Confidence::Inferred, "another server has refused it");
 }
 
 /// The DaemonSet is known by the folder that it mounts, whatever it is called.
