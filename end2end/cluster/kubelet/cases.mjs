@@ -21,6 +21,9 @@ import { join } from 'node:path';
  * @property {(kubelet: RealKubelet, pod: KubeObject) => Promise<void>} [prepare] done before the DELETE
  */
 
+/** The faults that a whole node has, so that each needs a node of its own. */
+export const ofNodes = ['unregistered', 'unavailable'];
+
 /** The Pod's name in each case. */
 export const podName = 'orderer-0';
 
@@ -39,6 +42,7 @@ export const cases = [
 	{ name: 'csi-busy', what: 'the CSI driver refuses NodeUnpublishVolume', fault: 'unpublish', volume: 'csi' },
 	{ name: 'csi-hang', what: 'the CSI driver does not answer NodeUnpublishVolume', fault: 'unpublish-hang', volume: 'csi' },
 	{ name: 'csi-unregistered', what: 'the CSI driver is not registered on the node', fault: 'unregistered', volume: 'csi' },
+	{ name: 'csi-unavailable', what: 'the CSI driver is registered, and nobody answers on its socket', fault: 'unavailable', volume: 'csi' },
 	{
 		name: 'csi-vol-data',
 		what: 'vol_data.json of a CSI volume is missing: an error every 100 ms, without back-off',

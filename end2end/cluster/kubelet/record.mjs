@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { start } from '../cluster.mjs';
-import { cases, objectsOf, podName } from './cases.mjs';
+import { cases, objectsOf, ofNodes, podName } from './cases.mjs';
 import { recordProxy } from './record-proxy.mjs';
 
 /** @typedef {import('../client.mjs').KubeObject} KubeObject */
@@ -37,17 +37,17 @@ try {
 	const groups = await Promise.all(
 		formats.map(async (logFormat) => {
 			const options = { logFormat, logQuery: true };
-			return {
-				logFormat,
-				kubelet: await cluster.startRealKubelet(`node-${logFormat}`, options),
-				driverless: await cluster.startRealKubelet(`node-${logFormat}-driverless`, options),
-			};
+			const kubelet = await cluster.startRealKubelet(`node-${logFormat}`, options);
+			/** @type {Record<string, RealKubelet>} */
+			const failing = {};
+			for (const fault of ofNodes) failing[fault] = await cluster.startRealKubelet(`node-${logFormat}-${fault}`, options);
+			return { logFormat, kubelet, failing };
 		}),
 	);
 	const recordings = await Promise.all(
 		groups.flatMap((group) =>
 			cases.map((recorded) => {
-				const kubelet = recorded.fault === 'unregistered' ? group.driverless : group.kubelet;
+				const kubelet = group.failing[recorded.fault ?? ''] ?? group.kubelet;
 				return begin(recorded, group.logFormat, kubelet);
 			}),
 		),
@@ -82,7 +82,7 @@ async function begin(recorded, logFormat, kubelet) {
 		within: 120_000,
 	});
 	await recorded.prepare?.(kubelet, pod);
-	if (recorded.fault) await kubelet.fail(recorded.fault === 'unregistered' ? 'node' : pod, recorded.fault);
+	if (recorded.fault) await kubelet.fail(ofNodes.includes(recorded.fault) ? 'node' : pod, recorded.fault);
 	if (recorded.fault === 'unregistered') {
 		await cluster.until('/apis/storage.k8s.io/v1/csinodes', ([node]) => !node?.spec.drivers?.length, {
 			what: 'the driver unregistered',
@@ -121,7 +121,7 @@ async function begin(recorded, logFormat, kubelet) {
 			eventWatch.close();
 			const text = (await readFile(kubelet.log, 'utf8')).slice(logged);
 			const names = [pod.metadata.uid, `"${namespace}/${podName}"`];
-			const lines = about(text, names, recorded.most).replaceAll(kubelet.root, '/var/lib/kubelet');
+			const lines = about(text, names, recorded.most).replaceAll(kubelet.root, '/var/lib/kubelet').replaceAll(cluster.dir, '/run/cluster');
 			const dir = join(out, recorded.name);
 			await mkdir(dir, { recursive: true });
 			if (logFormat === 'json') return writeFile(join(dir, 'log.json'), lines);

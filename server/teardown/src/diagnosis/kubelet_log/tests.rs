@@ -17,7 +17,7 @@ macro_rules! recordings {
     };
 }
 
-const RECORDED: [(&str, &str, &str); 23] = recordings![
+const RECORDED: [(&str, &str, &str); 24] = recordings![
     "healthy",
     "busy",
     "busy-zh",
@@ -31,6 +31,7 @@ const RECORDED: [(&str, &str, &str); 23] = recordings![
     "csi-busy",
     "csi-hang",
     "csi-unregistered",
+    "csi-unavailable",
     "csi-vol-data",
     "kill",
     "unkillable",
@@ -92,6 +93,7 @@ fn recordings_of_a_kubelet_say_what_failed() {
     csi-busy: Unmount Busy of csi-busy, again after 2m 2s, at /var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/ledger-csi-busy/mount: kubernetes.io/csi: Unmounter.TearDownAt failed: rpc error: code = Internal desc = failed to unmount target "/var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/ledger-csi-busy/mount": unmount failed: exit status 32 Output: umount: /var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/ledger-csi-busy/mount: target is busy.
     csi-hang: Unmount TimedOut of csi-hang, again after 1s: kubernetes.io/csi: Unmounter.TearDownAt failed: rpc error: code = DeadlineExceeded desc = context deadline exceeded
     csi-unregistered: Unmount DriverNotRegistered of csi-unregistered, again after 2m 2s: kubernetes.io/csi: Unmounter.TearDownAt failed to get CSI client: driver name csi.unwind.test not found in the list of registered CSI drivers
+    csi-unavailable: Unmount NoConnection of csi-unavailable, again after 2m 2s: kubernetes.io/csi: Unmounter.TearDownAt failed: rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /run/cluster/node-text-unavailable/csi.sock: connect: connection refused"
     csi-vol-data: Unmount VolumeDataMissing of csi-vol-data, at /var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/ledger-csi-vol-data/mount: kubernetes.io/csi: unmounter failed to load volume data file [/var/lib/kubelet/pods/d629b262-fe1b-4e…d to open volume data file [/var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/ledger-csi-vol-data/vol_data.json]: open /var/lib/kubelet/pods/UID/volumes/kubernetes.io~csi/ledger-csi-vol-data/vol_data.json: no such file or directory
     kill: StopContainer Other: rpc error: code = Unknown desc = failed to stop container "80337a8d4584b0942e0d98b6f83cc4aeb41c48accfed374c17fddd3d687154fd": failed to kill container "80337a8d4584b0942e0d98b6f83cc4aeb41c48accfed374c17fddd3d687154fd": unknown error after kill: runc did not terminate successfully: exit status 1: unable to signal init: permission denied
     unkillable: StopContainer TimedOut: "rpc error: code = DeadlineExceeded desc = stream terminated by RST_STREAM with error code: CANCEL"

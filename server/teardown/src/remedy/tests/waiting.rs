@@ -172,8 +172,7 @@ fn attachment_loses_its_finalizer_only_after_a_check_of_the_storage_system() {
         let index = fixture::index(text);
         let found = found(&index).into_iter().flat_map(|(_, remedies)| remedies);
         let is_removal = |it: &Remedy| matches!(it.act, RemedyAct::RemoveFinalizer { .. });
-        let removals = found.filter(is_removal).map(|it| (it.needs, it.harm)).collect::<Vec<_>>();
-        removals
+        found.filter(is_removal).map(|it| (it.needs, it.harm)).collect::<Vec<_>>()
     };
     let by_hand =
         [(vec![Need { code: NeedCode::DetachChecked, holds: Holds::Unknown }], Harm::DataLoss)];
