@@ -19,8 +19,11 @@ export { expect };
 const expected =
 	/net::ERR_(CONNECTION_REFUSED|INCOMPLETE_CHUNKED_ENCODING|CONNECTION_RESET|EMPTY_RESPONSE|CONNECTION_CLOSED|INTERNET_DISCONNECTED)|status of (401|404|409|503)/;
 
-/** The message about a file that a killed program was sending, and the time after the kill in which it may come, in ms. */
-const cut = { text: /net::ERR_CONTENT_LENGTH_MISMATCH/, within: 5_000 };
+/**
+ * The messages about a file that a killed program was sending, or was about to be asked for, such as the icon, which a browser loads
+ * late; and the time after the kill in which they may come, in ms.
+ */
+const cut = { text: /net::ERR_(CONTENT_LENGTH_MISMATCH|SOCKET_NOT_CONNECTED)/, within: 5_000 };
 
 /**
  * Collects the problems that the browser reports on a page: errors, hydration warnings, violations of the content security policy.
