@@ -136,6 +136,12 @@ bench: prerequisites
 	cargo bench -p teardown --features fixture
 	cargo bench -p sandbox --bench load
 
+## alerts: check the alert rules with promtool, which takes five minutes to build the first time.
+.PHONY: alerts
+alerts:
+	end2end/cluster/build
+	server/monitoring/check
+
 ## clean: remove the build results; the cache in ~/.cache/unwind stays.
 .PHONY: clean
 clean:
