@@ -266,13 +266,7 @@ fn controllers(index: &Index, objects: &[&Arc<Object>]) -> HashSet<Uid> {
 /// Whether a workload runs a CSI driver, by the folder that it mounts or by its name: drivers are called as a domain, and their
 /// workloads as its first part.
 fn drives(workload: &Object, driver: &str) -> bool {
-    let is_plugin = |facts: &Facts| match facts {
-        Facts::Workload(workload) => workload.drivers.iter().any(|it| **it == *driver),
-        _ => false,
-    };
-    if is_plugin(&workload.facts) {
-        return true;
-    }
+    let is_plugin = matches!(&workload.facts, Facts::Workload(it) if it.drivers.iter().any(|it| **it == *driver));
     let first = driver.split('.').next().unwrap_or(driver);
-    first.len() > 2 && workload.name.contains(first)
+    is_plugin || first.len() > 2 && workload.name.contains(first)
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use super::{
     case::{Case, condition, names, part},
-    cause::{Cause, Confidence, Evidence, Finding, Link, Verdict},
+    cause::{Cause, Confidence, Finding, Link, Verdict},
 };
 use crate::object::{Condition, Object};
 
@@ -51,11 +51,6 @@ pub(super) fn is_kept(case: &Case<'_>, object: &Object, finalizer: &str) -> bool
     let above = domain.strip_suffix(&*object.kind.group);
     let is_own = above.is_some_and(|above| above.is_empty() || above.ends_with('.'));
     (is_own || object.finalizers.len() == 1) && left(case, object).is_some()
-}
-
-/// The conditions by which the program of an object may say why it keeps it, as evidence.
-pub(super) fn evidence(object: &Object) -> impl Iterator<Item = Evidence> {
-    object.told().iter().map(|said| condition(object, said))
 }
 
 /// The condition of an object that its program keeps for its dependents, with those that are left. None once all are gone.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     admission,
-    case::{Case, NAMED, cannot_see_verdict, kind_of, names},
+    case::{Case, NAMED, cannot_see_verdict, condition, kind_of, names},
     cause::{Cause, Confidence, Evidence, Finding, Verdict},
     dependents, driver, field_manager, job,
     program::{known, presence, readiness},
@@ -59,7 +59,7 @@ pub(super) fn program<'a>(case: &Case<'a>, object: &'a Arc<Object>, found: &mut 
             let said = Evidence::field(object, "metadata.finalizers", &**finalizer);
             let by = field_manager::evidence(object, finalizer);
             let presence = presence(case, object, &verdict);
-            let told = dependents::evidence(object);
+            let told = object.told().iter().map(|said| condition(object, said));
             let verdict = verdict.part(finalizer).with([said]).with(by).with(presence);
             found.push(verdict.with(told).into());
         }

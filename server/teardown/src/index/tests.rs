@@ -184,6 +184,16 @@ fn hidden_in(namespace: &str) -> Observation {
 }
 
 /// Secrets may not be listed in the whole cluster: `shop` is visible, `bank` is hidden, and `dark` was not listed.
+/// The namespaces go, after their controller has found them empty.
+fn end_namespaces<const N: usize>(index: &mut Index, names: [&str; N]) {
+    for name in names {
+        let empty = object(&format!("ns {name} deleted=60 conditions={EMPTY}"));
+        apply(index, Observation::Applied(Box::new(empty)));
+        let uid = uid(&format!("ns:{name}"));
+        apply(index, Observation::Deleted { kind: kind("ns"), uid });
+    }
+}
+
 fn per_namespace_index() -> Index {
     let mut index = fixture::index(
         "ns shop\n ns bank\n ns dark
@@ -328,12 +338,7 @@ fn kind_is_visible_in_the_cluster_only_if_it_is_in_every_namespace() {
     };
     let unseen = unseen_in(&index).unwrap();
     assert!(["bank", "dark"].contains(&&*unseen), "{unseen}");
-    for line in ["ns bank", "ns dark"] {
-        let empty = object(&format!("{line} deleted=60 conditions={EMPTY}"));
-        apply(&mut index, Observation::Applied(Box::new(empty)));
-        let Object { kind, uid, .. } = object(line);
-        apply(&mut index, Observation::Deleted { kind, uid });
-    }
+    end_namespaces(&mut index, ["bank", "dark"]);
     apply(&mut index, watched_in(&["shop"]));
     assert_eq!(whole(&index), Ok(()), "it is watched in each namespace that is left");
     apply(&mut index, watched_in(&["new", "shop"]));
@@ -350,12 +355,7 @@ fn kind_is_visible_in_the_cluster_only_if_it_is_in_every_namespace() {
 #[test]
 fn objects_of_a_deleted_namespace_are_gone() {
     let mut index = per_namespace_index();
-    for namespace in ["bank", "dark"] {
-        let empty = object(&format!("ns {namespace} deleted=60 conditions={EMPTY}"));
-        apply(&mut index, Observation::Applied(Box::new(empty)));
-        let uid = uid(&format!("ns:{namespace}"));
-        apply(&mut index, Observation::Deleted { kind: kind("ns"), uid });
-    }
+    end_namespaces(&mut index, ["bank", "dark"]);
     // `dark` was not listed, and `bank` is no longer watched. A namespace that is gone is empty.
     assert_eq!(presence(&index, "secret", "secret:dark/a"), "gone");
     assert_eq!(presence(&index, "secret", "secret:bank/a"), "unknown");
@@ -391,12 +391,7 @@ fn per_namespace_kind_is_one_record_with_the_number_of_hidden_namespaces() {
     apply(&mut crowd, watched_in(&["n00"]));
     assert_eq!(message(&crowd), Some(hidden(39, 40, &["n01", "n02", "n03"]).into()));
 
-    for line in ["ns bank", "ns dark"] {
-        let empty = object(&format!("{line} deleted=60 conditions={EMPTY}"));
-        apply(&mut index, Observation::Applied(Box::new(empty)));
-        let Object { kind, uid, .. } = object(line);
-        apply(&mut index, Observation::Deleted { kind, uid });
-    }
+    end_namespaces(&mut index, ["bank", "dark"]);
     apply(&mut index, watched_in(&["shop"]));
     assert_eq!(message(&index), None, "all known objects are visible");
 

@@ -2,8 +2,8 @@
 //!
 //! # Decisions
 //! - A finalizer is removed one at a time and from one object: nothing is done in bulk.
-//! - [`remove`] knows those that nobody removes by hand. Instead of those of the garbage collector the DELETE is sent again. That of an
-//!   attachment goes by [`remove_detached`] alone, with the word of a person who looked into the storage system.
+//! - [`remove`] knows those that nobody removes by hand. Instead of those of the garbage collector the DELETE is sent again. That of a
+//!   volume's attacher goes from an attachment by [`remove_detached`], with the word of a person who looked into the storage system.
 
 use std::sync::Arc;
 
@@ -150,7 +150,10 @@ pub(super) fn remove(
         Facts::Attachment(attachment) => attachment.attached,
         _ => finalizer.starts_with("external-attacher/"),
     };
-    (!is_kept).then(|| removal(case, object, finalizer))?
+    if is_kept {
+        return None;
+    }
+    removal(case, object, finalizer)
 }
 
 /// Removes the finalizer of an attachment once somebody has checked in the storage system that the volume is detached. The record may
@@ -168,6 +171,7 @@ pub(super) fn remove_detached(
     Some(remedy.need(NeedCode::DetachChecked, Holds::Unknown).withhold(why))
 }
 
+/// The removal itself, whoever asks for it. `None` for what is never removed, and for an object that nobody deletes.
 fn removal(case: &Case<'_>, object: &Arc<Object>, finalizer: &Arc<str>) -> Option<Remedy> {
     let is_never = is_built_in(finalizer) && !BUILT_IN.contains(&&**finalizer);
     if object.deletion.is_none() || is_never {

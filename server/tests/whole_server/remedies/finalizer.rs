@@ -264,13 +264,17 @@ const OF_A_CLAIM: Race = Race {
     ],
 };
 
-/// The node of the attachment says that it uses the volume.
-fn use_again(world: &mut ControlPlane) {
+const ITS_NODE_USES_THE_VOLUME: Case = reported("its node uses the volume", |world| {
     let node = Key::new("", "nodes", "", "node-b");
     modify(world, &node, "status", |it| {
         it["status"]["volumesInUse"] = json!(["kubernetes.io/csi/disk.example^disk"]);
     });
-}
+});
+
+const ANOTHER_HAS_ITS_NAME: Case = refused("another attachment has its name", |world| {
+    erase(world, "volumeattachments.storage.k8s.io detached");
+    create_detached(world);
+});
 
 const OF_AN_ATTACHMENT: Race = Race {
     act: "removeFinalizer",
@@ -278,11 +282,8 @@ const OF_AN_ATTACHMENT: Race = Race {
     set_up: detached,
     cases: &[
         refused("the volume is attached", |world| is_attached(world, true)),
-        reported("its node uses the volume", use_again),
-        refused("another attachment has its name", |world| {
-            erase(world, "volumeattachments.storage.k8s.io detached");
-            create_detached(world);
-        }),
+        ITS_NODE_USES_THE_VOLUME,
+        ANOTHER_HAS_ITS_NAME,
     ],
 };
 
@@ -294,11 +295,8 @@ const OF_AN_ATTACHED_VOLUME: Race = Race {
         refused("its driver is back and has detached the volume", |world| {
             is_attached(world, false);
         }),
-        reported("its node uses the volume", use_again),
-        refused("another attachment has its name", |world| {
-            erase(world, "volumeattachments.storage.k8s.io detached");
-            create_detached(world);
-        }),
+        ITS_NODE_USES_THE_VOLUME,
+        ANOTHER_HAS_ITS_NAME,
     ],
 };
 
